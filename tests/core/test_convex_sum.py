@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ConfigurationError
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_bounded, solve_convex
-from evenspan.reconstruction.fantope import solve_fantope
 
 from .samples import angle, draw
 
@@ -89,17 +87,12 @@ def test_shifts_of_the_wrong_sign_are_zero(first):
     assert answer.certificate.primal == pytest.approx(objective(answer.X, M, roots, 1e-2), rel=1e-9)
 
 
-def test_the_search_for_the_multiplier_agrees_with_the_splitting():
+def test_a_search_that_is_stopped_keeps_its_bound():
     M, f, Q, _ = stated(moments())
     values = np.linalg.eigvalsh(Q)
-    program = {"Q": Q, "phi": (-float(values[0]), float(values[-1])), "mu": 0.01, "f": f, "c": 0.3}
-    split = solve_fantope(M, 2, **program, penalty="sum", linear=True, tol=1e-6)
-    searched = solve_bounded(M, 2, **program, tol=1e-6)
-    assert split.status == searched.status == "solved"
-    assert searched.value <= split.bound
-    assert split.value <= searched.bound
-    stopped = solve_bounded(M, 2, **program, tol=1e-12, max_iter=30)
-    assert stopped.status == "stopped at max_iter"
+    program = {"Q": Q, "phi": (-float(values[0]), float(values[-1])), "mu": 0.01, "penalty": "sum", "f": f, "c": 0.3}
+    searched, stopped = solve_bounded(M, 2, **program), solve_bounded(M, 2, **program, tol=1e-12, max_iter=30)
+    assert (searched.status, stopped.status) == ("solved", "stopped at max_iter")
     assert stopped.bound >= searched.value
 
 
@@ -155,7 +148,6 @@ def test_equal_covariances_leave_nothing_to_penalise():
 
 
 def test_the_certificate_says_how_far_the_bound_is_passed():
-    """By a run cut short: the released constraint is repaired at once, the linear one is met at the end."""
     m, setting = moments(), {"delta": 0.3, "mu": 1e-2, "covariance": True, "penalty": "sum", "tol": 1e-12}
     f = m.means[1] - m.means[0]
     short = solve_convex(m, 2, **setting, max_iter=20)
@@ -163,23 +155,3 @@ def test_the_certificate_says_how_far_the_bound_is_passed():
     assert passed > 0.1
     assert short.certificate.feasibility == pytest.approx(passed)
     assert solve_convex(m, 2, **setting).certificate.feasibility < 1e-12
-    assert solve_convex(m, 2, **setting, constraint="released", max_iter=20).certificate.feasibility < 1e-12
-
-
-def test_another_penalty_is_refused():
-    with pytest.raises(ConfigurationError, match="penalty='average'; needed is 'largest' or 'sum'"):
-        solve_convex(moments(), 2, delta=0.0, mu=0.1, covariance=True, penalty="average")
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ({"max_iter": 0}, "max_iter=0"),
-        ({"tol": None}, "tol=None"),
-        ({"mu": "a"}, "mu='a'"),
-        ({"delta": None}, "delta=N"),
-    ],
-)
-def test_settings_that_are_no_numbers_are_refused(setting, words):
-    with pytest.raises(ConfigurationError, match=words):
-        solve_convex(moments(), 2, **({"delta": 0.0, "mu": 0.1, "covariance": True} | setting))

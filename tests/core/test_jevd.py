@@ -78,7 +78,7 @@ def test_the_distance_from_fair_pca_is_certified(pair, mode, centring, k):
     fair = MinMaxFairPCA(k, center=centring)
     fair.fit(pair.X, sensitive_features=pair.groups)
     assert fitted.certificate_.primal == pytest.approx(fitted.group_losses_.max())
-    assert fitted.certificate_.dual == pytest.approx(fair.certificate_.dual, rel=1e-9)
+    assert fitted.certificate_.dual == pytest.approx(fair.certificate_.dual, rel=1e-7)
     assert fitted.certificate_.gap > max(fair.certificate_.gap, 1e-3 * fitted.certificate_.primal)
     # Losses are equal at the optimum and not here.
     assert np.ptp(fair.group_losses_) < 1e-6 * fair.group_losses_.max() < np.ptp(fitted.group_losses_)

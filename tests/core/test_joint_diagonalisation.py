@@ -163,14 +163,14 @@ def test_rotated_features_give_the_rotated_basis_from_the_pooled_start_only():
     assert other.criterion != pytest.approx(plain.criterion, rel=1e-3)
 
 
-def test_many_features_begin_in_single_precision_and_end_in_double():
+def test_many_features():
     S = covariances(2, 110, 0, power=2.0)
     found = joint_diagonalise(S)
     assert found.status == "converged"
     np.testing.assert_allclose(found.U.T @ found.U, np.eye(110), atol=1e-10)
     assert np.diff(found.path).max() <= 0.0
     assert joint_criterion(found.U, S) == pytest.approx(found.criterion, rel=1e-9)
-    # Stationary in double precision: from the answer on nothing is gained.
+    # Stationary: from the answer on nothing is gained.
     again = joint_diagonalise(S, init=found.U)
     assert again.criterion == pytest.approx(found.criterion, rel=1e-7)
 
@@ -312,7 +312,7 @@ def test_never_nan():
         (np.eye(3), r"\(3, 3\)"),
         (np.ones((2, 3, 2)), r"\(2, 3, 2\)"),
         (np.zeros((0, 3, 3)), "at least one"),
-        ([np.diag([1.0, np.nan])], "not finite"),
+        ([np.diag([1.0, np.nan])], "of finite numbers"),
         ([[[1.0, 2.0], [0.0, 1.0]]], "not symmetric"),
     ],
 )
@@ -336,11 +336,10 @@ def test_asymmetry_beyond_rounding_errors_is_refused(solve, scale):
     ("options", "words"),
     [
         ({"mode": "printed"}, "mode='printed'"),
-        ({"init": "random"}, "'random'.*'pooled', 'identity'"),
+        ({"init": "random"}, "'random'.*'pooled' or 'identity'"),
         ({"init": np.eye(3)}, r"(?s)init=.*\(4, 4\) array of orthonormal"),
-        ({"init": np.ones((4, 4)), "mode": "paper"}, "(?s)linearly independent"),
+        ({"init": np.ones((4, 3)), "mode": "paper"}, "(?s)linearly independent"),
         ({"init": 2 * np.eye(4)}, "(?s)orthonormal"),
-        ({"weights": [1.0]}, "2 matrices"),
         ({"max_iter": 0}, "max_iter=0"),
         ({"max_iter": 2.5}, "max_iter=2.5"),
         ({"rtol": -1.0}, "rtol=-1.0"),

@@ -84,14 +84,6 @@ def test_a_whole_number_of_400_digits_is_named(as_list):
         StandardPCA(1).fit(X.tolist() if as_list else X)
 
 
-def test_losses_about_a_far_origin_are_refused_before_they_are_rounding():
-    for shift in (1e3, 1e5):
-        fitted = JEVDPCA(2, center="none").fit(TINY.X + shift, sensitive_features=TINY.groups)
-        assert fitted.certificate_.gap >= -1e-3 * fitted.explained_variance_.sum()
-    with pytest.raises(DataError, match="far from the origin"):
-        JEVDPCA(2, center="none").fit(TINY.X + 1e8, sensitive_features=TINY.groups)
-
-
 @pytest.mark.parametrize(
     "model",
     [

@@ -6,6 +6,8 @@ from functools import lru_cache
 import numpy as np
 from scipy import linalg
 
+from .errors import DataError
+
 #: Rows from which few leading eigenvectors are sought in Krylov spaces; more than this share of them are not few.
 LARGE, SHARE = 300, 1 / 32
 #: Columns of a Krylov space, as a multiple of its block, after which a full eigendecomposition is cheaper.
@@ -24,6 +26,22 @@ def signs_of(E: np.ndarray) -> np.ndarray:
 def symmetrise(H: np.ndarray) -> np.ndarray:
     """The symmetric part of H."""
     return 0.5 * (H + H.T)
+
+
+def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8) -> np.ndarray:
+    """A square matrix, or with ``ndim=3`` a stack, made exactly symmetric; DataError where it is not, to ``rtol``."""
+    S = np.asarray(S, dtype=np.float64)
+    if S.ndim != ndim or S.shape[-1] != S.shape[-2] or not S.size:
+        needed = "(d, d)" if ndim == 2 else "(K, d, d): at least one square matrix"
+        raise DataError(f"{name} has shape {S.shape}; needed is {needed}.")
+    transposed = S.swapaxes(-1, -2)
+    difference, largest = float(np.abs(S - transposed).max()), float(np.abs(S).max())
+    if not difference <= rtol * largest:  # as with missing values
+        raise DataError(
+            f"{name} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "
+            f"{largest:.3g}. Pass the symmetric part, (S + S.T) / 2, of finite numbers."
+        )
+    return 0.5 * (S + transposed)
 
 
 def fix_signs(V: np.ndarray) -> np.ndarray:

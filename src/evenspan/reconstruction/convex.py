@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -12,7 +11,7 @@ from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.linalg import complement, leading_eigenspace, top_eigenspace
+from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
@@ -23,34 +22,24 @@ def solve_bounded(
     A: np.ndarray,
     k: int,
     *,
-    Q: np.ndarray,
-    phi: tuple[float, float],
-    mu: float,
     f: np.ndarray,
     c: float,
+    Q: np.ndarray,
+    phi: float | tuple[float, float],
+    mu: float,
+    penalty: Penalty,
     tol: float = 1e-6,
     max_iter: int = 20_000,
 ) -> FantopeAnswer:
-    r"""Solve the program of ``solve_fantope`` with ``penalty="sum"`` and the linear constraint.
+    """The penalised program of ``solve_fantope`` under f'Xf <= c, for c > 0, by the multiplier of this constraint.
 
-    For any :math:`y \ge 0` the program without constraint and with :math:`A - y f f^\top` in place of A has, increased
-    by cy, a value that no feasible X passes. What its solution keeps, :math:`f^\top X f`, falls with y, roughly as a
-    power of it. Between a solution that keeps too much and one that does not, the combination that keeps c is
-    feasible; the objective is concave, so that combination is no worse than the two on average.
-
-    A splitting with the constraint in it gets there too, but for a c far below what the free solution keeps it takes a
-    hundred times the steps.
-
-    Parameters
-    ----------
-    A, k, Q, phi, mu, f, c, tol, max_iter
-        As in ``solve_fantope``, c above 0.
-
-    Returns
-    -------
-    FantopeAnswer
+    A splitting with the constraint in it gets there too, but for a small c it takes a hundred times the steps.
     """
-    rest = {"Q": Q, "phi": phi, "mu": mu, "penalty": "sum"}
+    # For any y >= 0 the program without constraint and with A - y f f' in place of A has, increased by cy, a value that
+    # no feasible X passes. What its solution keeps, f'Xf, falls with y, roughly as a power of it. Between a solution
+    # that keeps too much and one that does not, the combination that keeps c is feasible; the objective is concave, so
+    # that combination is no worse than the two on average.
+    rest = {"Q": Q, "phi": phi, "mu": mu, "penalty": penalty}
     y, state, unit, steps, bound, best, ends = 0.0, None, 1.0, 0, np.inf, None, {}
     while True:
         H = A - y * np.outer(f, f)
@@ -68,7 +57,7 @@ def solve_bounded(
             if True in ends:
                 (_, less, inside), (_, more, outside) = ends[False], ends[True]
                 X = inside + (c - less) / (more - less) * (outside - inside)
-            gain, loss = float((A * X).sum(axis=None)), mu * _spread(X, Q, phi)
+            gain, loss = float((A * X).sum(axis=None)), mu * _spread(X, Q, phi, penalty)
             if best is None or gain - loss > best[0]:
                 best = gain - loss, X, abs(gain) + loss
         gap = np.inf if best is None else (bound - best[0]) / max(best[2], np.finfo(float).tiny)
@@ -80,14 +69,12 @@ def solve_bounded(
     return FantopeAnswer(best[1], best[0], bound, gap, steps, "solved" if gap <= tol else "stopped at max_iter", state)
 
 
-def _spread(X, Q, phi):
-    """The sum of the squared spectral norms: largest eigenvalues of X (phi I +- Q) X."""
-    square = X @ X
-    inner = X @ Q @ X
-    return sum(
-        max(float(np.linalg.eigvalsh(shift * square + sign * inner)[-1]), 0.0)
-        for shift, sign in zip(phi, (1, -1), strict=True)
-    )
+def _spread(X, Q, phi, penalty):
+    """The larger of the squared spectral norms, or their sum: largest eigenvalues of X (phi I +- Q) X."""
+    square, inner = X @ X, X @ Q @ X
+    signed = zip(phi if isinstance(phi, tuple) else (phi, phi), (1, -1), strict=True)
+    squares = [max(float(np.linalg.eigvalsh(shift * square + sign * inner)[-1]), 0.0) for shift, sign in signed]
+    return sum(squares) if penalty == "sum" else max(squares)
 
 
 def _next_multiplier(ends, c, first):
@@ -100,9 +87,6 @@ def _next_multiplier(ends, c, first):
         return 0.1 * high
     share = np.log(kept / c) / np.log(kept / max(less, 1e-6 * c))
     return low * (high / low) ** float(np.clip(share, 0.1, 0.9))
-
-
-Constraint = Literal["linear", "released"]
 
 
 class CollapsedRelaxationWarning(FairWarning):
@@ -131,45 +115,21 @@ def solve_convex(
     *,
     delta: float,
     mu: float = 0.0,
-    constraint: Constraint = "linear",
     covariance: bool = False,
     penalty: Penalty = "largest",
     tol: float = 1e-6,
     max_iter: int = 20_000,
     state: SplittingState | None = None,
 ) -> ConvexAnswer:
-    r"""Solve the relaxed program on (standardised) moments of two groups.
+    """Solve the program of ``ConvexFairPCA`` on (standardised) moments of two groups; ``status`` says how it ended.
 
-    With f the difference of the group means, Q that of the group covariances, S the covariance of all n rows and
-    :math:`\varphi = \lVert Q \rVert_2 + 1/2`,
-
-    .. math::
-
-        \max_{0 \preceq X \preceq I,\; \operatorname{tr} X = k}
-        \frac{\langle S, X \rangle}{\sqrt{n \operatorname{tr} S}}
-        - \mu \max_{\pm} \big\lVert X (\varphi I \pm Q) X \big\rVert_2
-        \quad \text{subject to} \quad f^\top X f \le \delta^2 ,
-
-    or, as released, :math:`\lVert f \rVert \lVert X f \rVert \le \delta^2 / (n \operatorname{tr} S)`. For standardised
-    data tr S = d. The term in mu is there with ``covariance`` only. ``penalty="sum"`` makes it, with
-    :math:`\lambda^-` and :math:`\lambda^+` the extreme eigenvalues of Q (0 where of the wrong sign),
-
-    .. math::
-
-        - \mu \big( \lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2 \big) .
-
-    Returns a ``ConvexAnswer``, also when the program was not solved to ``tol``; ``status`` then says so.
+    ``state`` is the end of a program that differs in ``delta`` or ``mu`` only.
     """
-    one_of("linear", "released").require("constraint", constraint)
-    for name, value in {"delta": delta, "mu": mu, "penalty": penalty, "max_iter": max_iter}.items():
-        ConvexFairPCA._options[name].require(name, value)
     if (mu > 0) != bool(covariance):
         raise ConfigurationError(
             f"mu={mu!r} with covariance={covariance!r}; the weight of the covariance penalty is above 0 with "
             "covariance=True and 0 without."
         )
-    if not isinstance(tol, Real) or not np.isfinite(tol):
-        raise ConfigurationError(f"tol={tol!r}; needed is a number, the relative gap to stop at.")
     require_two_groups(moments, "ConvexFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
     S = moments.scatter / moments.n
     norm = float(np.sqrt(moments.n * np.trace(S)))
@@ -183,42 +143,24 @@ def solve_convex(
         # Equal covariances: the sum is zero for every X; the larger one still counts the 1/2 in its shift.
         covariance = penalty == "largest" or float(np.linalg.norm(Q, ord=2)) > 1e-12 * float(np.linalg.norm(S, ord=2))
     if not covariance:
-        exact = _mean_exact(A, f, size, k, delta, constraint, norm)
-        if exact is not None:
-            return exact
-    spread = {}
-    if covariance:
-        spread = {"Q": Q, "phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty}
-    N, bound = None, {}
-    if size and delta == 0:
-        N = complement(f[:, None])
-        A = N.T @ A @ N
-        spread |= {"Q": N.T @ spread["Q"] @ N} if covariance else {}
-    elif size:
-        c = delta**2 if constraint == "linear" else delta**2 / (norm**2 * size)
-        bound = {"f": f, "c": c, "linear": constraint == "linear"}
-    if bound and covariance and penalty == "sum" and constraint == "linear":
-        found = solve_bounded(A, k, Q=Q, phi=spread["phi"], mu=mu, f=f, c=bound["c"], tol=tol, max_iter=max_iter)
+        return _mean_exact(A, f, size, k, delta)
+    spread = {"phi": _shifts(Q, penalty), "mu": mu, "penalty": penalty, "tol": tol, "max_iter": max_iter}
+    N = complement(f[:, None]) if size and delta == 0 else np.eye(len(A))
+    if size and delta > 0:
+        found = solve_bounded(A, k, f=f, c=delta**2, Q=Q, **spread)
     else:
-        found = solve_fantope(A, k, **spread, **bound, tol=tol, max_iter=max_iter, state=state)
-    X = found.X if N is None else N @ found.X @ N.T
-    problem = "<A, X>" + (" - mu t" if covariance else "") + " over the fantope with the mean constraint"
-    beyond = _beyond(X, **bound) if bound else 0.0
+        found = solve_fantope(N.T @ A @ N, k, Q=N.T @ Q @ N, **spread, state=state)
+    X = N @ found.X @ N.T
+    problem = "<A, X> - mu t over the fantope with the mean constraint"
+    beyond = max(float(f @ X @ f) - delta**2, 0.0) / size**2 if size and delta > 0 else 0.0
     certificate = Certificate(problem, found.value, found.bound, feasibility=beyond, evaluations=found.iterations)
     status = "solved" if found.status == "solved" else f"{found.status} with relative gap {found.relative_gap:.1e}"
     values, V = top_eigenspace(X, len(X))
     return ConvexAnswer(X, V[:, :k], values, certificate, status, found.iterations, found.state)
 
 
-def _beyond(X: np.ndarray, f: np.ndarray, c: float, linear: bool) -> float:
-    """How far X passes the bound c on the mean gap, in units of the gap before projection."""
-    size = float(np.linalg.norm(f))
-    reached = float(f @ X @ f) / size if linear else float(np.linalg.norm(X @ f))
-    return max(reached - (c / size if linear else c), 0.0) / size
-
-
-def _mean_exact(A, f, size, k, delta, constraint, norm) -> ConvexAnswer | None:
-    """The mean constraint alone, where an eigenspace or one multiplier solves it; None where a splitting is needed."""
+def _mean_exact(A, f, size, k, delta) -> ConvexAnswer:
+    """The mean constraint alone, which an eigenspace or one multiplier solves."""
     if size and delta == 0:
         N = complement(f[:, None])
         _, inner = top_eigenspace(N.T @ A @ N, k)
@@ -226,34 +168,21 @@ def _mean_exact(A, f, size, k, delta, constraint, norm) -> ConvexAnswer | None:
         certificate = ky_fan_certificate(N.T @ A @ N, inner, "<A, X> over the fantope, X f = 0")
         return _of_projector(N @ inner, certificate)
     _, V = top_eigenspace(A, k)
-    reached = float(np.linalg.norm(V.T @ f))
-    if constraint == "released" and reached * size <= delta**2 / norm**2:
-        return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope"))
-    if constraint == "released":
-        return None
-    if reached <= delta:
+    if float(np.linalg.norm(V.T @ f)) <= delta:
         return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope"))
     return _one_multiplier(A, f / size, k, (delta / size) ** 2)
 
 
 def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> ConvexAnswer:
-    r"""Leading eigenvectors of :math:`A - \nu e e^\top`, at the :math:`\nu` where they keep the given share of e.
-
-    .. math:: D(\nu) = \operatorname{top}_k(A - \nu e e^\top) + \nu \, \mathit{share}
-
-    is convex and bounds the value of every feasible X; its slope is the share less :math:`\lVert V^\top e \rVert^2`.
-    Where the k-th eigenvalue is tied, the slope jumps, and the vector between is a combination in the tied space.
-    """
-    evaluations, block = 0, np.random.default_rng(0).normal(size=(len(A), k + 3))
+    r"""Leading eigenvectors of :math:`A - \nu e e^\top`, at the :math:`\nu` where they keep the given share of e."""
+    # D(nu) = top_k(A - nu e e') + nu share is convex and bounds the value of every feasible X; its slope is the share
+    # less |V'e|^2. Where the k-th eigenvalue is tied the slope jumps, and the vector between is in the tied space.
+    evaluations = 0
 
     def excess(nu):
-        nonlocal evaluations, block
+        nonlocal evaluations
         evaluations += 1
-        H = A - nu * np.outer(unit, unit)
-        found = leading_eigenspace(H, k, block)
-        if found is not None:
-            block = found[1]
-        V = top_eigenspace(H, k)[1] if found is None else block[:, :k]
+        V = top_eigenspace(A - nu * np.outer(unit, unit), k)[1]
         return float(((V.T @ unit) ** 2).sum(axis=0)) - share
 
     high = max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)
@@ -277,10 +206,8 @@ def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> Co
 
 
 def _at_a_tie(values, vectors, unit, k, share, size):
-    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e.
-
-    ``size`` is that of the matrix before e was subtracted: where nothing of it is left, all eigenvalues are rounding.
-    """
+    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e."""
+    # ``size`` is that of the matrix before e was subtracted: where nothing of it is left, all eigenvalues are rounding.
     tau = 1e-8 * float(np.abs(values).max(axis=0)) + 1e-10 * size
     above, tied = vectors[:, values > values[k - 1] + tau], vectors[:, np.abs(values - values[k - 1]) <= tau]
     wanted = share - float(((above.T @ unit) ** 2).sum(axis=0))
@@ -440,14 +367,11 @@ class ConvexFairPCA(ReconstructionEstimator):
                 f"{k}, and the components taken from it are nearly arbitrary. Lower mu.",
                 CollapsedRelaxationWarning,
             )
-        return (
-            answer.V,
-            answer.certificate,
-            {
-                "fractional_": answer.X,
-                "eigenvalues_": answer.eigenvalues,
-                "converged_": solved,
-                "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
-                "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
-            },
-        )
+        learnt = {
+            "fractional_": answer.X,
+            "eigenvalues_": answer.eigenvalues,
+            "converged_": solved,
+            "n_iter_": max(int(answer.certificate.evaluations or 1), 1),
+            "mean_distance_": float(np.linalg.norm((moments.means[1] - moments.means[0]) @ answer.V)),
+        }
+        return answer.V, answer.certificate, learnt

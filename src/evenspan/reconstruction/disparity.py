@@ -65,11 +65,9 @@ class Family:
 
 
 def smallest_difference(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
-    """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA.
-
-    Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
-    eigenspace is tied there, the answer is the combination at which the first of them is about to fail.
-    """
+    """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA."""
+    # Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
+    # eigenspace is tied there, the answer is the combination at which the first of them is about to fail.
     rounding = 1e-12 * family.cap
 
     def slack(pair):
@@ -208,15 +206,12 @@ class DisparityFairPCA(ReconstructionEstimator):
             sense="min",
             evaluations=evaluations,
         )
-        return (
-            V,
-            certificate,
-            {
-                "alpha_": alpha,
-                "gap_": float(np.ptp(reached, axis=0)),
-                "smallest_gap_": family.smallest_gap(),
-                "cap_": family.cap,
-                "converged_": True,
-                "n_iter_": evaluations,
-            },
-        )
+        learnt = {
+            "alpha_": alpha,
+            "gap_": float(np.ptp(reached, axis=0)),
+            "smallest_gap_": family.smallest_gap(),
+            "cap_": family.cap,
+            "converged_": True,
+            "n_iter_": evaluations,
+        }
+        return V, certificate, learnt

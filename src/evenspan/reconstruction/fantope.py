@@ -7,12 +7,27 @@ hull of the projectors of rank k. The programs are
 
     \max_{X \in \mathcal{F}} \; \langle A, X \rangle
         - \mu \max_{\pm} \sigma_{\max}(R_\pm X)^2
-    \quad \text{subject to} \quad \lVert X f \rVert \le c \;\text{ or }\; f^\top X f \le c,
+    \quad \text{subject to} \quad \lVert X f \rVert \le c,
     \qquad R_\pm = (\varphi_\pm I \pm Q)^{1/2},
 
 with the penalty and the constraint each optional, and the sum of both squares in place of the larger one if asked for.
 Because :math:`R_+^2 + R_-^2 = (\varphi_+ + \varphi_-) I`, splitting :math:`Z_\pm = R_\pm X` leaves an X-step that is
-one projection onto the fantope.
+one projection onto the fantope. Its steps are those of the alternating direction method of multipliers, with up to
+three eigendecompositions of order d each.
+
+Any multipliers :math:`Y_\pm` and u bound all feasible values,
+
+.. math::
+
+    \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm - \operatorname{sym} u f^\top
+    \big) + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} + c \lVert u \rVert ,
+
+with the sum penalty :math:`(\lVert Y_+ \rVert_*^2 + \lVert Y_- \rVert_*^2) / (4 \mu)` in its middle, because
+:math:`\mu \sigma_{\max}(Z)^2 \ge \langle Y, Z \rangle - \lVert Y \rVert_*^2 / (4 \mu)` for each term by itself. The run
+ends when value and bound meet.
+
+References: M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; S. Boyd et al.
+(2011), Distributed optimization and statistical learning via the alternating direction method of multipliers, sec. 3.
 """
 
 from dataclasses import dataclass
@@ -21,13 +36,11 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.linalg import complement, eigenpairs, krylov_eigenspace, rest_is_below, symmetrise, top_eigenspace
+from ..core.linalg import complement, eigenpairs, symmetrise, top_eigenspace
 
 Penalty = Literal["largest", "sum"]
 
 RELAXATION = 1.6
-#: Eigenvectors beside those of an answer of low rank with which the search for the next one starts.
-SPARE = 3
 CHECK_EVERY = 10
 #: Steps at which the penalty parameter may change.
 REVIEWS = {10, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400, 9600, 12_800}
@@ -63,11 +76,7 @@ def project_fantope(H: np.ndarray, k: int) -> np.ndarray:
 
 
 def clip_to_sum(values: np.ndarray, k: int) -> np.ndarray:
-    """``clip(values - shift, 0, 1)`` with the shift that makes the sum k.
-
-    The sum is piecewise linear in the shift with breaks where an entry reaches 0 or 1; it is inverted between the two
-    breaks that enclose k.
-    """
+    """``clip(values - shift, 0, 1)`` with the shift that makes the sum k, which is piecewise linear in the shift."""
     breaks = np.sort(np.concatenate([values, values - 1.0]))
     sums = np.clip(values[None, :] - breaks[:, None], 0.0, 1.0).sum(axis=1)  # decreasing along breaks
     j = int(np.searchsorted(-sums, -float(k), side="left"))  # first break with sum <= k
@@ -79,20 +88,16 @@ def clip_to_sum(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def clip_level(singular: np.ndarray, weight: float) -> float:
-    r"""The s that minimises :math:`\tfrac{w}{2} s^2 + \tfrac12 \sum_i (\sigma_i - s)_+^2`.
-
-    For every j the root of :math:`w s = \sum_{i \le j} (\sigma_i - s)` is at most the minimiser, and one of them is it.
-    """
+    r"""The s that minimises :math:`\tfrac{w}{2} s^2 + \tfrac12 \sum_i (\sigma_i - s)_+^2`."""
+    # For every j the root of w s = sum_{i <= j} (sigma_i - s) is at most the minimiser, and one of them is it.
     ordered = np.sort(singular)[::-1]
     return float((np.cumsum(ordered) / (weight + np.arange(1, len(ordered) + 1))).max(axis=0))
 
 
 def project_ball(M: np.ndarray, unit: np.ndarray, radius: float) -> np.ndarray:
-    r"""The nearest symmetric W to the symmetric M with :math:`\lVert W e \rVert \le r` for a unit vector e.
-
-    Only the row and column along e change. With :math:`Me = a e + b`, b orthogonal to e, the new ones are
-    :math:`a / (1 + \nu)` and :math:`2b / (2 + \nu)`, because b stands in the matrix twice and a once.
-    """
+    r"""The nearest symmetric W to the symmetric M with :math:`\lVert W e \rVert \le r` for a unit vector e."""
+    # Only the row and column along e change. With Me = a e + b, b orthogonal to e, the new ones are a / (1 + nu) and
+    # 2b / (2 + nu), because b stands in the matrix twice and a once.
     column = M @ unit
     a = float(unit @ column)
     b = column - a * unit
@@ -128,68 +133,22 @@ def solve_fantope(
     penalty: Penalty = "largest",
     f: np.ndarray | None = None,
     c: float = np.inf,
-    linear: bool = False,
     tol: float = 1e-6,
     max_iter: int = 20_000,
     state: SplittingState | None = None,
 ) -> FantopeAnswer:
-    r"""Solve a program of this file by the alternating direction method of multipliers.
+    """Solve a program of this file to the relative gap ``tol``: A (d, d) with any of the penalty and the constraint.
 
-    Parameters
-    ----------
-    A : ndarray of shape (d, d)
-        Symmetric objective.
-    k : int
-        Trace of X, below d.
-    Q, phi, mu : ndarray of shape (d, d), float or pair of float, float
-        The penalty: symmetric Q, shifts (one for both signs, or one each) that make both matrices positive
-        semidefinite, mu > 0. Left out with mu = 0.
-    penalty : {"largest", "sum"}
-        The larger of the two squared norms, or their sum.
-    f, c : ndarray of shape (d,), float
-        The constraint, with c > 0. For c = 0 work in the complement of f, where the program has an interior.
-    linear : bool
-        Whether the constraint is on f'Xf; else it is on the norm of Xf.
-    tol : float
-        Stop when bound less value is below this share of the two terms of the objective.
-    max_iter : int
-        Steps after which the run ends with a status that says so.
-    state : SplittingState, optional
-        The end of a run on a program of the same shape, same Q and same f.
-
-    Returns
-    -------
-    FantopeAnswer
-
-    Guarantees
-    ----------
-    X is feasible and ``bound`` is an upper bound at any step: for multipliers :math:`Y_\pm` and u
-
-    .. math::
-
-        \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm - \operatorname{sym} u f^\top
-        \big) + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} + c \lVert u \rVert ,
-
-    with the sum penalty :math:`(\lVert Y_+ \rVert_*^2 + \lVert Y_- \rVert_*^2) / (4 \mu)` in its middle, because
-    :math:`\mu \sigma_{\max}(Z)^2 \ge \langle Y, Z \rangle - \lVert Y \rVert_*^2 / (4 \mu)` for each term by itself;
-    and with the linear constraint :math:`y f f^\top` and :math:`c y`, y not negative, in place of the terms in u.
-
-    Complexity
-    ----------
-    Up to three eigendecompositions of order d a step.
-
-    References
-    ----------
-    M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; S. Boyd et al. (2011),
-    Distributed optimization and statistical learning via the alternating direction method of multipliers, sec. 3.
+    ``phi`` is one shift for both signs or one each; c > 0, because for c = 0 the program in the complement of f has an
+    interior. ``state`` is the end of a run on a program of the same shape, same Q and same f.
     """
-    return _Splitting(A, k, Q, phi, mu, penalty, f, c, linear).run(tol, max_iter, state)
+    return _Splitting(A, k, Q, phi, mu, penalty, f, c).run(tol, max_iter, state)
 
 
 class _Splitting:
     """One program in the eigenbasis of Q, where both roots are diagonal, and in units of the largest entry of A."""
 
-    def __init__(self, A, k, Q, phi, mu, penalty, f, c, linear):
+    def __init__(self, A, k, Q, phi, mu, penalty, f, c):
         d = len(A)
         shifts = phi if isinstance(phi, tuple) else (phi, phi)
         largest = float(np.abs(A).max(axis=None))  # zero where there is nothing to gain, and the penalty stands alone
@@ -203,12 +162,9 @@ class _Splitting:
             self.roots = [np.sqrt(np.maximum(shift + sign * q, 0.0))[:, None] for shift, sign in signed]
         self.A, self.mu = symmetrise(self.E.T @ A @ self.E) / self.unit_of, mu / self.unit_of
         self.weight = sum(shifts) * self.penalised + 1.0 * self.bounded
-        # The last eigenvectors that a projection took, and a few more; at first any block will do.
-        self.rank, self.block = k, np.random.default_rng(0).normal(size=(d, k + SPARE))
         if self.bounded:
-            self.f_size = float(np.linalg.norm(f))
-            self.unit, self.linear = self.E.T @ f / self.f_size, linear
-            self.radius = c / self.f_size**2 if linear else c / self.f_size
+            size = float(np.linalg.norm(f))
+            self.unit, self.radius = self.E.T @ f / size, c / size
             N = complement(self.unit[:, None])
             _, inner = top_eigenspace(N.T @ self.A @ N, k)
             self.inside = (N @ inner) @ (N @ inner).T  # X f = 0: strictly inside the ball
@@ -229,7 +185,8 @@ class _Splitting:
         duals = [np.zeros_like(Z) for Z in splits] if state is None else [Y / rho for Y in state.multipliers]
         best, bound, gap, status = None, np.inf, np.inf, "stopped at max_iter"
         for step in range(1, max_iter + 1):
-            X = self._project((self.A / rho + self._back(splits, duals)) / self.weight)
+            back = self._adjoint([Z - U for Z, U in zip(splits, duals, strict=True)])
+            X = project_fantope((self.A / rho + back) / self.weight, self.k)
             images = self._images(X)
             targets = [
                 RELAXATION * image + (1 - RELAXATION) * Z + U for image, Z, U in zip(images, splits, duals, strict=True)
@@ -260,31 +217,12 @@ class _Splitting:
         state = SplittingState(splits, [rho * U for U in duals], rho)
         return self._answer(best[1], best[0], bound, gap, step, status, state)
 
-    def _project(self, H):
-        """`project_fantope`; from few eigenvectors where the last answer had few, with proof that these are all."""
-        found = krylov_eigenspace(H, self.rank, self.block)
-        if found is not None:
-            values, self.block = found
-            values, V = values[: self.rank], self.block[:, : self.rank]
-            clipped = clip_to_sum(values, self.k)
-            least = int((clipped > 0).sum(axis=0)) - 1
-            if rest_is_below(H, values[least] - clipped[least], values, V):
-                return (V * clipped) @ V.T
-        values, vectors = eigenpairs(H)
-        clipped = clip_to_sum(values, self.k)
-        self.rank = int((clipped > 0).sum(axis=0))
-        self.block = vectors[:, : -self.rank - SPARE - 1 : -1]
-        return (vectors * clipped) @ vectors.T
-
     def _images(self, X):
         return [r * X for r in self.roots] + ([X] if self.bounded else [])
 
     def _adjoint(self, images):
         total = sum(r * Z for r, Z in zip(self.roots, images, strict=False))
         return symmetrise(total + images[-1] if self.bounded else total)
-
-    def _back(self, splits, duals):
-        return self._adjoint([Z - U for Z, U in zip(splits, duals, strict=True)])
 
     def _prox(self, targets, rho):
         answer = []
@@ -297,20 +235,14 @@ class _Splitting:
                 above = sigma > s
                 answer.append(T - (T @ B[:, above]) * (1.0 - s / sigma[above]) @ B[:, above].T)
         if self.bounded:
-            T = symmetrise(targets[-1])
-            if self.linear:
-                excess = max(float(self.unit @ T @ self.unit) - self.radius, 0.0)
-                answer.append(T - excess * np.outer(self.unit, self.unit))
-            else:
-                answer.append(project_ball(T, self.unit, self.radius))
+            answer.append(project_ball(symmetrise(targets[-1]), self.unit, self.radius))
         return answer
 
     def _repair(self, X):
         """X moved towards a point with Xf = 0 just as far as the constraint asks."""
         if not self.bounded:
             return X
-        column = X @ self.unit
-        size = float(self.unit @ column) if self.linear else float(np.linalg.norm(column))
+        size = float(np.linalg.norm(X @ self.unit))
         if size <= self.radius:
             return X
         share = self.radius / size
@@ -332,8 +264,7 @@ class _Splitting:
         if self.bounded:
             # The multiplier is sym(v e') for one v, whatever else rounding leaves in it.
             column = multipliers[-1] @ self.unit
-            along = float(self.unit @ column)
-            v = max(along, 0.0) * self.unit if self.linear else 2.0 * column - along * self.unit
+            v = 2.0 * column - float(self.unit @ column) * self.unit
             H = H - symmetrise(np.outer(v, self.unit))
             extra += self.radius * float(np.linalg.norm(v))
         bound = float(np.linalg.eigvalsh(H)[-self.k :].sum(axis=0)) + extra

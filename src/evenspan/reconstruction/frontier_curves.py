@@ -75,14 +75,7 @@ class Curve:
 class Hull:
     """Errors of any number of groups that projections of rank k reach, with every direction that was solved.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (G, d, d)
-        Second moments of the groups about the overall mean.
-    shares : ndarray of shape (G,)
-        Of the groups among all rows.
-    k : int
-        Rank.
+    From second moments (G, d, d) about the overall mean and the shares (G,) of the groups.
     """
 
     matrices: np.ndarray
@@ -115,11 +108,9 @@ class Hull:
         return np.array([a, u.sum(axis=0), c - u @ offsets])
 
     def worst(self, t: float, offsets: np.ndarray) -> np.ndarray:
-        """The line (a, b, c) for (1 - t) times the average plus t times the worst; projectors near it are remembered.
-
-        The weights u are those of the best mixture of projectors known, which a linear programme finds; the projector
-        for them is added until mixture and bound meet, and then the mixture rounded to rank k.
-        """
+        """The line (a, b, c) for (1 - t) times the average plus t times the worst; projectors near it are kept."""
+        # The weights u are those of the best mixture of projectors known, which a linear programme finds; the projector
+        # for them is added until mixture and bound meet, and then the mixture rounded to rank k.
         best = np.array([1.0 - t, t, -np.inf])
         for _ in range(CUTS):
             E = np.array(self.reached)
@@ -157,7 +148,7 @@ class Hull:
 
 def _widest(curve: Curve) -> list[float]:
     """Directions parallel to the chords between attained points that lie apart from the bound, the widest first."""
-    (x, y), drop = curve.points.T, float(np.ptp(curve.points[:, 1], axis=0))
+    (x, y), found = curve.points.T, []
     hull = [0]
     for i in range(1, len(x)):  # the lower convex hull: what mixtures of projections reach
         while len(hull) > 1 and (y[hull[-1]] - y[hull[-2]]) * (x[i] - x[hull[-2]]) >= (y[i] - y[hull[-2]]) * (
@@ -165,20 +156,16 @@ def _widest(curve: Curve) -> list[float]:
         ):
             hull.pop()
         hull.append(i)
-    found = []
     for i, j in pairwise(hull):
-        middle = 0.5 * (x[i] + x[j])
-        width = 0.5 * (y[i] + y[j]) - float(curve.least(middle))
-        if width > NARROW * drop:
+        width = 0.5 * (y[i] + y[j]) - float(curve.least(0.5 * (x[i] + x[j])))
+        if width > NARROW * float(np.ptp(y)):
             found.append((width, float((x[j] - x[i]) / (x[j] - x[i] + y[i] - y[j]))))
     return [t for _, t in sorted(found, reverse=True)]
 
 
 def _mixture(average: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, float, np.ndarray]:
-    """Shares of the points known whose mixture has the least value, the value, and the weights of the groups there.
-
-    The programme: min z + average's over shares on the simplex, with z at least every group's part.
-    """
+    """Shares of the points known whose mixture has the least value, the value, and the weights of the groups there."""
+    # The programme: min z + average's over shares on the simplex, with z at least every group's part.
     n, G = parts.shape
     found = linprog(
         np.r_[average, 1.0],
@@ -194,24 +181,7 @@ def _mixture(average: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, float,
 
 
 def gap_curve(joint: JointRange, shares: np.ndarray, name: str, offsets: np.ndarray) -> Curve:
-    """Average error of two groups against the difference of their errors, or losses, from PCA to the smallest.
-
-    Parameters
-    ----------
-    joint : JointRange
-        Of the two groups; the directions solved for are kept in it.
-    shares : ndarray of shape (2,)
-        Of the groups.
-    name : str
-        Of the curve.
-    offsets : ndarray of shape (2,)
-        What is subtracted from the errors: zero, or the errors of each group's own best projection.
-
-    Returns
-    -------
-    Curve
-        The last point has a gap of zero if that is possible.
-    """
+    """Average error of two groups against the difference of their errors less ``offsets``, from PCA to the smallest."""
     sweep = _Sweep(joint, shares, offsets)
     lines, ends, before = [], [], 0.0
     # From PCA most of the way is at the beginning of the turn.

@@ -19,14 +19,9 @@ Center = Literal["overall", "group", "none"]
 
 
 def group_matrices(moments: GroupMoments, center: Center = "overall") -> np.ndarray:
-    r"""The matrix of every group, shape (G, d, d), from which its errors follow.
+    """The matrix of every group (G, d, d): its second moment about the overall mean or the origin, or its covariance.
 
-    .. math::
-        M_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m)(x_i - m)^\top, \qquad
-        C_g = \frac{1}{n_g} \sum_{i \in g} (x_i - m_g)(x_i - m_g)^\top = M_g - (m_g - m)(m_g - m)^\top .
-
-    ``center="overall"`` gives :math:`M_g` about the overall mean, ``"group"`` gives :math:`C_g`, and ``"none"`` gives
-    :math:`M_g` with 0 in place of m.
+    They are M_g (``center`` "overall", or "none" for 0 in place of m) and C_g = M_g - (m_g - m)(m_g - m)' ("group").
     """
     one_of("overall", "group", "none").require("center", center)
     matrices = moments.scatters / moments.counts[:, None, None]
@@ -57,10 +52,9 @@ def losses(matrices: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 class ReconstructionEstimator(SubspaceEstimator):
-    """Base of the methods that weigh the reconstruction errors of groups against each other.
+    """Base of the methods that weigh the reconstruction errors of groups against each other, each in its ``_solve``.
 
-    A method implements ``_solve``. Its matrices are taken about the overall mean, unless its option ``center`` says
-    otherwise. A table with fewer rows than features is solved in the span of its rows, where the method allows that.
+    A table with fewer rows than features is solved in the span of its rows, where the method allows that.
     """
 
     center, standardize = "overall", False
@@ -82,8 +76,6 @@ class ReconstructionEstimator(SubspaceEstimator):
         k = require_rank(self.n_components, moments.d)
         seen = moments.standardised() if self.standardize else moments
         matrices = np.array([symmetrise(M) for M in group_matrices(seen, self.center)])
-        if self.center == "none":
-            require_near_origin(matrices, seen)
         traces = np.trace(matrices, axis1=1, axis2=2)
         # Rows that are equal up to rounding have squares of rounding errors here.
         for label, trace in zip(moments.labels, traces, strict=True):
@@ -108,31 +100,15 @@ class ReconstructionEstimator(SubspaceEstimator):
 
 
 def row_space(matrices: np.ndarray, n: float) -> tuple[np.ndarray, np.ndarray]:
-    """Orthonormal bases (d, r) of the span of the matrices of n rows, and (d, d - r) of what is beside it.
-
-    The rows of a wide table span no more than n directions; in those a method takes n^3 for d^3. With more rows than
-    features, where that saves little, the first is the identity.
-    """
+    """Orthonormal bases (d, r) of the span of the matrices of n rows, and (d, d - r) of what is beside it."""
+    # The rows of a wide table span no more than n directions; in those a method takes n^3 for d^3. With more rows than
+    # features, where that saves little, the first is the identity.
     d = len(matrices[0])
     if n >= d:
         return np.eye(d), np.zeros((d, 0))
     values, vectors = eigenpairs(symmetrise(matrices.sum(axis=0)))
     r = int((values > d * np.finfo(float).eps * values[-1]).sum(axis=0))
     return vectors[:, d - r :], vectors[:, : d - r]
-
-
-def require_near_origin(matrices: np.ndarray, moments: GroupMoments) -> None:
-    """DataError where second moments about the origin are so much larger than variances that these drown in rounding.
-
-    What a group loses is a difference of such moments; three digits of the variance are to be left.
-    """
-    reach, variance = float(np.trace(matrices, axis1=1, axis2=2).max()), float(np.trace(moments.scatter)) / moments.n
-    if np.finfo(float).eps * reach > 1e-3 * variance:
-        raise DataError(
-            f"center='none' on data far from the origin: second moments about it are up to {reach:.1e}, the variance "
-            f"is {variance:.1e}, and of their differences 64-bit floating point keeps fewer than three digits. "
-            "Subtract a point near the data from every row, or take center='group' or 'overall'."
-        )
 
 
 def require_rank(n_components, d: int) -> int:

@@ -10,10 +10,8 @@ from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.options import Option, one_of, whole
-from .group_errors import ReconstructionEstimator, losses
+from .group_errors import ReconstructionEstimator, best_kept, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
-from .min_max import solve_min_max
-from .multi_criteria import criteria_offsets
 from .relaxation import relax
 
 
@@ -22,11 +20,7 @@ class JointDiagonalisationWarning(NotConvergedWarning):
 
 
 def largest_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    r"""Positions of the columns of U, at unit length, by decreasing variance over all rows.
-
-    That is :math:`u^\top (\sum_g p_g S_g) u` with the shares of the groups. The paper does not say which columns become
-    components.
-    """
+    """Columns of U, at unit length, by decreasing variance over all rows; the paper does not say which are taken."""
     unit = U / np.linalg.norm(U, axis=0)
     return np.argsort(-(shares @ np.einsum("dj,gdj->gj", unit, matrices @ unit)), kind="stable")
 
@@ -45,19 +39,12 @@ def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
 
 
 def distance_from_fair(matrices: np.ndarray, V: np.ndarray) -> Certificate:
-    """The largest loss of a projection beside a lower bound on that of any projection of its rank.
-
-    For two groups the bound is the exact optimum; for more it is that of the semidefinite relaxation.
-    """
+    """The largest loss of a projection beside the bound of the semidefinite relaxation, exact for two groups."""
     k = V.shape[1]
-    if len(matrices) == 2:
-        found = solve_min_max(*matrices, k)[1]
-        bound, weights = found.dual, found.weights
-    else:
-        relaxed = relax(matrices, k, criteria_offsets(matrices, k, "loss"))
-        bound, weights = relaxed.bound, tuple(relaxed.weights.tolist())
+    relaxed = relax(matrices, k, best_kept(matrices, k))
     problem = f"largest loss of the groups over projectors of rank {k}"
-    return Certificate(problem, float(losses(matrices, V).max()), bound, 0.0, "min", weights)
+    weights = tuple(relaxed.weights.tolist())
+    return Certificate(problem, float(losses(matrices, V).max()), relaxed.bound, 0.0, "min", weights)
 
 
 class JEVDPCA(ReconstructionEstimator):
@@ -79,8 +66,7 @@ class JEVDPCA(ReconstructionEstimator):
         "orthogonal" keeps U orthonormal.
     center : {"overall", "group", "none"}, default "overall"
         Second moments about the overall mean, each group's own, or the origin. ``transform`` subtracts the overall
-        mean in any case. "none" is refused on data so far from the origin that 64-bit numbers keep fewer than three
-        digits of their variance.
+        mean in any case.
     init : {"pooled", "identity"}, default "pooled"
         Start from the eigenvectors of :math:`\sum_g p_g S_g`, or from the unit vectors, as Algorithm 1 is printed.
     max_iter : int, optional
@@ -124,13 +110,13 @@ class JEVDPCA(ReconstructionEstimator):
     Guarantees
     ----------
     No equal losses, and no small largest loss: the paper's Theorem 4.1, which says that a basis with C = 0 gives equal
-    losses, does not hold. What a fit is worth to the worst served group is what ``certificate_`` says, for two groups
-    to rounding error; for more groups the bound is that of the relaxation. In mode "orthogonal" U is orthonormal and C
-    never rises.
+    losses, does not hold. What a fit is worth to the worst served group is what ``certificate_`` says: its bound is
+    that of the semidefinite relaxation, for two groups the optimum to 1e-8 of it. In mode "orthogonal" U is orthonormal
+    and C never rises.
 
     Complexity
     ----------
-    O(G d^3) a step; the certificate costs about fifteen eigendecompositions for two groups, the relaxation for more.
+    O(G d^3) a step; the certificate costs about 2 G eigendecompositions.
     Fewer rows than features: with ``init="pooled"`` in the span of the rows, of order n for d.
 
     References
@@ -176,10 +162,8 @@ class JEVDPCA(ReconstructionEstimator):
         return self.init == "pooled"
 
     def _lifted(self, learnt, Q, rest):
-        U, norms = (
-            np.hstack([Q @ learnt["joint_basis_"], rest]),
-            np.append(learnt["column_norms_"], np.ones(rest.shape[1])),
-        )
+        U = np.hstack([Q @ learnt["joint_basis_"], rest])
+        norms = np.append(learnt["column_norms_"], np.ones(rest.shape[1]))
         return learnt | {"joint_basis_": U, "column_norms_": norms}
 
     def _solve(self, matrices, moments, k):
@@ -189,21 +173,18 @@ class JEVDPCA(ReconstructionEstimator):
         V = orthonormal_columns(found.U[:, chosen])
         if found.status != "converged":
             warn_caller(_what_happened(found, self.mode), JointDiagonalisationWarning)
-        return (
-            V,
-            distance_from_fair(matrices, V),
-            {
-                "joint_basis_": found.U,
-                "chosen_": chosen,
-                "status_": found.status,
-                "converged_": found.status == "converged",
-                "n_iter_": found.n_iter,
-                "criterion_": found.criterion,
-                "criterion_path_": found.path,
-                "column_norms_": found.column_norms,
-                "orthogonality_": found.orthogonality,
-            },
-        )
+        learnt = {
+            "joint_basis_": found.U,
+            "chosen_": chosen,
+            "status_": found.status,
+            "converged_": found.status == "converged",
+            "n_iter_": found.n_iter,
+            "criterion_": found.criterion,
+            "criterion_path_": found.path,
+            "column_norms_": found.column_norms,
+            "orthogonality_": found.orthogonality,
+        }
+        return V, distance_from_fair(matrices, V), learnt
 
 
 def _what_happened(found: JointDiagonalisation, mode: str) -> str:

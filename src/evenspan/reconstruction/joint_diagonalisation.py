@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import linalg
 
-from ..core.errors import ConfigurationError, DataError
+from ..core.errors import ConfigurationError
 from ..core.inputs import whole_number
+from ..core.linalg import eigenpairs, require_symmetric
 from ..core.options import number, one_of
 
 #: Steps that the quasi-Newton direction remembers.
@@ -85,11 +85,9 @@ def rotation(V: np.ndarray) -> np.ndarray:
 def rotate_down(
     S: np.ndarray, U: np.ndarray, steps: int, rtol: float, floor: float
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, ...], str]:
-    """Rotate the orthonormal U until the criterion stands still: U, the transformed matrices, the path, the status.
-
-    Standing still means that a step lowers the criterion by less than ``rtol`` of it and that turning one pair of
-    columns, by any angle, would not lower it by more than ten times that.
-    """
+    """Rotate the orthonormal U until the criterion stands still: U, the transformed matrices, the path, the status."""
+    # Standing still: a step lowers the criterion by less than ``rtol`` of it, and turning one pair of columns, by any
+    # angle, would not lower it by more than ten times that.
     d = len(U)
     # Neither a multiple of the identity nor a common factor matters to the rotations.
     middle = np.trace(S, axis1=1, axis2=2) / d
@@ -241,20 +239,7 @@ class JointDiagonalisation:
 
 
 def joint_criterion(U: np.ndarray, matrices: np.ndarray) -> float:
-    r"""The sum over the matrices of the squared off-diagonal entries of :math:`U^{-1} S_s U`.
-
-    Parameters
-    ----------
-    U : ndarray of shape (d, d)
-        An invertible matrix.
-    matrices : ndarray of shape (K, d, d)
-        The matrices.
-
-    Returns
-    -------
-    float
-        Zero if and only if every column of U is an eigenvector of every matrix.
-    """
+    """The sum of the squared off-diagonal entries of U^{-1} S_s U; zero where all columns are common eigenvectors."""
     return offdiagonal_square(_transformed(U, np.asarray(matrices, dtype=np.float64)))
 
 
@@ -329,7 +314,7 @@ def joint_diagonalise(
     one_of("stop", "skip").require("undefined", undefined)
     number(0, 1, high_open=True).require("rtol", rtol)
     steps = MAX_ITER[mode] if max_iter is None else whole_number("max_iter", max_iter, 1)
-    matrices = require_symmetric(matrices)
+    matrices = require_symmetric(matrices, "the stack of matrices", ndim=3)
     U = start_basis(matrices, init, weights, orthonormal=mode == "orthogonal")
     floor = ROUNDING * float(np.vdot(matrices, matrices))
     if mode == "orthogonal":
@@ -400,34 +385,15 @@ def _multiplied(U: np.ndarray, T: np.ndarray, B: np.ndarray) -> tuple[np.ndarray
 def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np.ndarray:
     """The basis that ``init`` names, shape (d, d)."""
     K, d, _ = matrices.shape
-    if isinstance(init, str) and init == "identity":
-        return np.eye(d)
-    if isinstance(init, str) and init == "pooled":
+    if isinstance(init, str):
+        one_of("pooled", "identity").require("init", init)
         w = np.full(K, 1.0 / K) if weights is None else np.asarray(weights, dtype=np.float64)
-        if w.shape != (K,) or not np.isfinite(w).all():
-            raise ConfigurationError(f"weights={weights!r}; needed is one finite number for each of {K} matrices.")
-        return linalg.eigh(np.tensordot(w, matrices, axes=1), driver="evd", check_finite=False)[1][:, ::-1]
-    U = np.array(init) if np.shape(init) == (d, d) else np.zeros((d, d))
-    if (
-        not np.isfinite(U).all()
-        or np.linalg.cond(U) > 1e12
-        or (orthonormal and not np.allclose(U.T @ U, np.eye(d), atol=1e-8))
-    ):
+        return np.eye(d) if init == "identity" else eigenpairs(np.tensordot(w, matrices, axes=1))[1][:, ::-1]
+    U = np.array(init, dtype=np.float64)
+    if U.shape != (d, d) or (orthonormal and not np.allclose(U.T @ U, np.eye(d), atol=1e-8)):
         needed = "orthonormal columns" if orthonormal else "linearly independent columns"
         raise ConfigurationError(f"init={init!r}; needed is 'pooled', 'identity' or a ({d}, {d}) array of {needed}.")
-    return U.astype(np.float64)
-
-
-def require_symmetric(matrices) -> np.ndarray:
-    """The stack (K, d, d) in double precision, exactly symmetric; refuses what is not a stack of symmetric matrices."""
-    S = np.asarray(matrices, dtype=np.float64)
-    if S.ndim != 3 or S.shape[1] != S.shape[2] or not S.size:
-        raise DataError(f"matrices have shape {S.shape}; needed is (K, d, d): at least one symmetric matrix.")
-    if not np.isfinite(S).all():
-        raise DataError("matrices have entries that are not finite. Remove missing and infinite values first.")
-    if np.abs(S - S.transpose(0, 2, 1)).max() > 1e-8 * np.abs(S).max():
-        raise DataError("matrices are not symmetric. Pass moments or covariances, or their symmetric parts.")
-    return 0.5 * (S + S.transpose(0, 2, 1))
+    return U
 
 
 def _transformed(U: np.ndarray, matrices: np.ndarray) -> np.ndarray:

@@ -32,27 +32,18 @@ TIE = 1e-10
 class Support:
     """The points of the joint range that are lowest in one direction: one point, or the two ends of a straight piece.
 
-    Parameters
-    ----------
-    angle : float
-        The direction is (cos, sin) of it.
-    value : float
-        The smallest value of cos q_0 + sin q_1 over all projectors of the rank.
-    ends : ndarray of shape (2, 2)
-        First and last point in counter-clockwise order; equal without ties.
-    fixed : ndarray of shape (d, p)
-        Eigenvectors that every lowest projector contains.
-    tied : ndarray of shape (d, q)
-        Basis of the tied eigenspace from which k - p directions are chosen, by increasing share of the tangent.
-    shares : ndarray of shape (q,)
-        Quadratic form of the tangent direction on the columns of ``tied``, which diagonalise it.
+    Every lowest projector contains ``fixed`` (d, p); the rest is chosen from the tied eigenspace ``tied`` (d, q).
     """
 
+    #: The direction is (cos, sin) of the angle.
     angle: float
+    #: The smallest value of cos q_0 + sin q_1 over all projectors of rank k.
     value: float
+    #: First and last point (2, 2) in counter-clockwise order; equal without ties.
     ends: np.ndarray
     fixed: np.ndarray
     tied: np.ndarray
+    #: Quadratic form of the tangent direction on the columns of ``tied``, which diagonalise it, increasing (q,).
     shares: np.ndarray
     k: int
 
@@ -69,12 +60,10 @@ class Support:
 
 
 def pick(values: np.ndarray, vectors: np.ndarray, s: int, wanted: float) -> np.ndarray:
-    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible.
-
-    From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
-    places up; the exchange that would pass the wanted trace is replaced by a rotation. Exchanged eigenvectors are
-    distinct, so the columns stay orthonormal.
-    """
+    """s orthonormal columns from the eigenvectors of D whose trace against D is ``wanted``, or as near as possible."""
+    # From the s smallest eigenvalues (increasing order) one eigenvector after the other is exchanged for the one q - s
+    # places up; the exchange that would pass the wanted trace is a rotation. Exchanged eigenvectors are distinct, so
+    # the columns stay orthonormal.
     q = len(values)
     columns = vectors[:, :s].copy()
     current = float(values[:s].sum(axis=0))
@@ -147,6 +136,7 @@ class JointRange:
             raise DataError(f"the matrices have shapes {M0.shape} and {M1.shape}; needed are two of shape (d, d).")
         self.k = require_rank(self.k, len(M0))
         self.M0, self.M1 = symmetrise(M0), symmetrise(M1)
+        self._traces = np.array([np.trace(self.M0), np.trace(self.M1)])
         # Any block will do; a fixed one gives the same answer every time.
         self._block = np.random.default_rng(0).normal(size=(len(M0), self.k + 3))
 
@@ -154,22 +144,10 @@ class JointRange:
     def from_moments(
         cls, moments: GroupMoments, n_components: int, *, center="overall", standardize: bool = False
     ) -> "JointRange":
-        """The joint range of the two groups of these moments.
+        """The joint range of the two groups of these moments, of projections of rank ``n_components``.
 
-        Parameters
-        ----------
-        moments : GroupMoments
-            Of exactly two groups.
-        n_components : int
-            Rank of the projections.
-        center : {"overall", "group"}
-            Errors about the overall mean, or about each group's own.
-        standardize : bool
-            Divide every feature by its standard deviation first.
-
-        Returns
-        -------
-        JointRange
+        Errors are about the overall mean, or with ``center="group"`` about each group's own; ``standardize`` divides
+        every feature by its standard deviation first.
         """
         require_several_groups(moments, "JointRange")
         require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
@@ -183,27 +161,14 @@ class JointRange:
         """Size of the matrices, against which eigenvalues are compared."""
         return float(max(np.abs(self.M0).max(), np.abs(self.M1).max()))
 
-    @cached_property
-    def _traces(self) -> np.ndarray:
-        return np.array([np.trace(self.M0), np.trace(self.M1)])
-
     def pair(self, V: np.ndarray) -> np.ndarray:
         """The errors of the two groups for an orthonormal V of shape (d, k)."""
         return self._traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
 
     def support(self, angle: float, *, tie: float = TIE) -> Support:
-        """The points that minimise ``cos(angle) q_0 + sin(angle) q_1``.
+        """The points that minimise ``cos(angle) q_0 + sin(angle) q_1``; 0 is the first group's PCA, pi / 2 the other's.
 
-        Parameters
-        ----------
-        angle : float
-            In radians; 0 is the first group's own PCA, pi / 2 the second's.
-        tie : float
-            Eigenvalues within this share of ``scale`` are taken as tied.
-
-        Returns
-        -------
-        Support
+        Eigenvalues within the share ``tie`` of ``scale`` are taken as tied.
         """
         if tie == TIE and angle in self._known:
             return self._known[angle]
@@ -251,23 +216,9 @@ class JointRange:
         .. math:: q_0 - o_0 = q_1 - o_1 .
 
         The difference of the two sides never falls as the angle grows from the first group's own PCA to the second's,
-        and jumps where the boundary is straight; there the point in question lies inside the straight piece.
-
-        Parameters
-        ----------
-        offsets : ndarray of shape (2,)
-            What is subtracted from the errors.
-        low, high : float
-            The two directions, in any order.
-
-        Returns
-        -------
-        support : Support
-            The direction.
-        at : float
-            Where between the two ends of it, for ``support.basis(at)``.
+        and jumps where the boundary is straight. The answer is a direction between ``low`` and ``high``, in any order,
+        and where between its two ends the point in question is, for ``support.basis(at)``.
         """
-
         rounding = 4.0 * np.finfo(float).eps * float(self._traces.sum(axis=0))
 
         def gaps(found: Support) -> np.ndarray:

@@ -19,8 +19,6 @@ from .relaxation import FLOOR, RTOL, extended, relax
 Objective = Literal["loss", "error"]
 #: An eigenvalue this close to 0 or 1 counts as being there.
 INTEGRAL = 1e-6
-#: Random roundings of a fractional answer that are tried besides the two ways to round it.
-DRAWS = 8
 
 
 def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.ndarray:
@@ -30,12 +28,7 @@ def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.n
 
 
 def rank_bound(k: int, G: int) -> int:
-    r"""The rank that an extreme point needs at most, :math:`k + \lfloor \sqrt{2G + 1/4} - 3/2 \rfloor`.
-
-    References
-    ----------
-    Tantipongpipat et al. (2019), Theorem 1.7.
-    """
+    r"""The rank an extreme point needs at most (Tantipongpipat et al. 2019, Theorem 1.7)."""
     return k + max(int(np.floor(np.sqrt(2.0 * G + 0.25) - 1.5 + 1e-12)), 0)
 
 
@@ -54,16 +47,10 @@ def fill_trace(X: np.ndarray, k: int) -> np.ndarray:
 
 
 def reduce_rank(X: np.ndarray, matrices: np.ndarray, k: int) -> np.ndarray:
-    """An extreme point at which no group keeps less than at X.
-
-    While the fractional eigenvalues leave a symmetric direction that changes the kept variance of all groups by the
-    same amount, X moves along it, upwards, until an eigenvalue becomes 0 or 1. With G groups q fractional eigenvalues
-    remain where q(q + 1)/2 is at most G.
-
-    References
-    ----------
-    Tantipongpipat et al. (2019), Theorem 1.7 and Section 3.
-    """
+    """An extreme point at which no group keeps less than at X (Tantipongpipat et al. 2019, Theorem 1.7, Section 3)."""
+    # While the fractional eigenvalues leave a symmetric direction that changes the kept variance of all groups by the
+    # same amount, X moves along it, upwards, until an eigenvalue becomes 0 or 1. With G groups q fractional eigenvalues
+    # remain where q(q + 1)/2 is at most G.
     held = matrices[1:] - matrices[:1]
     values, vectors = np.linalg.eigh(fill_trace(X, k))
     while True:
@@ -97,16 +84,9 @@ def reduce_rank(X: np.ndarray, matrices: np.ndarray, k: int) -> np.ndarray:
 
 
 def round_iteratively(Z: np.ndarray, H: np.ndarray, k: int) -> np.ndarray:
-    """A basis (p, k) from a fractional solution, by giving up one group after the other.
-
-    The solution is moved to an extreme point. While it stays fractional there, the group that has least to keep in the
-    fractional directions is no longer watched, which frees a direction to move on. A group that is given up loses at
-    most what it could keep there.
-
-    References
-    ----------
-    Tantipongpipat et al. (2019), Section 4.
-    """
+    """A basis (p, k) from a fractional solution, giving up one group after the other (the same, Section 4)."""
+    # The solution is moved to an extreme point. While it stays fractional there, the group that has least to keep in
+    # the fractional directions is no longer watched; it loses at most that.
     watched = list(range(len(H)))
     while watched:
         Z = reduce_rank(Z, H[watched], k)
@@ -120,15 +100,9 @@ def round_iteratively(Z: np.ndarray, H: np.ndarray, k: int) -> np.ndarray:
 
 
 def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
-    """Bases (p, k) near a fractional solution: its leading eigenvectors, the iterative one, random ones in its face."""
-    values, vectors = np.linalg.eigh(Z)
-    free = (values > INTEGRAL) & (values < 1.0 - INTEGRAL)
-    if not free.any():
-        return [vectors[:, -k:]]
-    whole, rng = vectors[:, values >= 1.0 - INTEGRAL], np.random.default_rng(0)
-    draws = rng.normal(size=(DRAWS, int(free.sum(axis=0)), k - whole.shape[1])) * np.sqrt(values[free])[:, None]
-    face = [np.hstack([whole, vectors[:, free] @ np.linalg.qr(draw)[0]]) for draw in draws]
-    return [vectors[:, -k:], round_iteratively(Z, H, k), *face]
+    """Bases (p, k) near a solution: its leading eigenvectors, and where it is fractional the iterative one."""
+    values, V = top_eigenspace(Z, k)
+    return [V] if values[-1] >= 1.0 - INTEGRAL else [V, round_iteratively(Z, H, k)]
 
 
 def smoothed(z: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -140,17 +114,10 @@ def smoothed(z: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
 
 
 def descend(a: np.ndarray, H: np.ndarray, V: np.ndarray, *, rtol: float = 1e-9) -> np.ndarray:
-    r"""A basis (p, k) at which the largest a - v has a local minimum over projectors, near V.
-
-    Newton's method on the Grassmann manifold, each step by conjugate gradients, for a maximum that is smoothed less and
-    less. With :math:`\Gamma_g = 2 (I - VV^\top) S_g V` and the weights w that the smoothed criterion gives,
-
-    .. math::
-        \operatorname{grad} = -\sum_g w_g \Gamma_g, \qquad
-        \operatorname{Hess}[Z] = -2 (I - VV^\top) \bigl(S(w) Z - Z V^\top S(w) V\bigr)
-            + \sum_{gh} C_{gh} \langle \Gamma_g, Z \rangle \Gamma_h .
-    """
-
+    """A basis (p, k) at which the largest a - v has a local minimum over projectors, near V."""
+    # Newton's method on the Grassmann manifold, each step by conjugate gradients, for a maximum that is smoothed less
+    # and less. With Gamma_g = 2 (I - VV') S_g V and the weights w and second derivatives C of the smoothed maximum,
+    # grad = -sum_g w_g Gamma_g, and Hess[Z] = -2 (I - VV') (S(w) Z - Z V'S(w)V) + sum_gh C_gh <Gamma_g, Z> Gamma_h.
     z = a - kept(H, V)
     best, least = V, float(z.max(axis=0))
     end = rtol * max(abs(least), FLOOR * float(np.abs(a - z).max(axis=0)))
@@ -206,26 +173,9 @@ def _conjugate_gradients(V, S, slopes, C, ascent) -> np.ndarray:
 
 
 def solve_multi_criteria(matrices: np.ndarray, k: int, objective: Objective = "loss") -> tuple[np.ndarray, Certificate]:
-    """A projector of rank k for any number of groups, with the bound from the relaxation.
+    """A projector (d, k) for any number of groups, rounded from the relaxation, with the bound of the relaxation.
 
-    Where the relaxation has a projector as its answer, that is the optimum. Where it is fractional, it is rounded in
-    several ways, and the best local minimum near them is taken; the gap of the certificate is what that can have lost:
-    zero to solver accuracy for two groups, and often positive for more.
-
-    Parameters
-    ----------
-    matrices : ndarray of shape (G, d, d)
-        Symmetric positive semidefinite.
-    k : int
-        Rank, from 1 to d - 1.
-    objective : {"loss", "error"}
-        The largest error in excess of each group's own best, or the largest error.
-
-    Returns
-    -------
-    V : ndarray of shape (d, k)
-        Orthonormal basis.
-    certificate : Certificate
+    It is the best local minimum near the fractional solution; the gap is zero for two groups, often positive for more.
     """
     matrices = np.asarray(matrices, dtype=np.float64)
     a = criteria_offsets(matrices, k, objective)

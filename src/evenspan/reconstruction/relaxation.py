@@ -44,24 +44,9 @@ STEPS = 200
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """A solved relaxation: a fractional solution in a small basis, its value, and a bound that trusts no solver.
+    """A solved relaxation: the solution Z (p, p) in the basis Q (d, p), and a bound that trusts no solver.
 
-    Parameters
-    ----------
-    Q : ndarray of shape (d, p)
-        Orthonormal basis of the span that holds the solution.
-    Z : ndarray of shape (p, p)
-        The solution there, of eigenvalues in [0, 1] and trace k.
-    H : ndarray of shape (G, p, p)
-        The matrices of the groups there.
-    value : float
-        The largest a - v at the solution, v being the kept variances.
-    bound : float
-        The dual value at ``weights``, from the leading eigenvalues of the whole matrix.
-    weights : ndarray of shape (G,)
-        Of the groups, positive, with sum one.
-    evaluations : int
-        Eigenvalue problems of order d that were solved.
+    H (G, p, p) are the matrices in the basis; ``weights`` (G,) give the bound on ``value``.
     """
 
     Q: np.ndarray
@@ -79,16 +64,10 @@ class Relaxation:
 
 
 def relax(matrices: np.ndarray, k: int, a: np.ndarray, *, rtol: float = RTOL) -> Relaxation:
-    """Solve the relaxation with offsets ``a`` (G,): losses with the best each group can keep, errors with traces.
-
-    The problem is solved within the span of leading eigenvectors at a few weights. The weights found there are a guess
-    for the whole: the leading eigenvectors at them give the bound, and join the span until it meets the value.
-
-    Complexity
-    ----------
-    G eigenvalue problems of order d and a few more, O(d^3) each; some 40 steps of O(G p^3) for each of these few, with
-    p about (G + 3) k columns.
-    """
+    """Solve the relaxation with offsets ``a`` (G,): losses with the best each group can keep, errors with traces."""
+    # The problem is solved within the span of leading eigenvectors at a few weights. The weights found there are a
+    # guess for the whole: the leading eigenvectors at them give the bound, and join the span until it meets the value.
+    # G eigenvalue problems of order d and a few more; some 40 steps of O(G p^3) for each, with p about (G + 3) k.
     matrices, a = np.asarray(matrices, dtype=np.float64), np.asarray(a, dtype=np.float64)
     G, d, _ = matrices.shape
     traces = np.trace(matrices, axis1=1, axis2=2)
@@ -132,11 +111,8 @@ def extended(matrices: np.ndarray, Q: np.ndarray, H: np.ndarray, columns: np.nda
 def central_path(
     a: np.ndarray, H: np.ndarray, k: int, w: np.ndarray, mu: float, rtol: float, floor: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """Weights, fractional solution (p, p) and its value, within ``rtol`` or ``floor`` of the dual value.
-
-    ``w`` and ``mu`` are where the path is entered. Where rounding allows no further progress, it ends with the nearest
-    that it came.
-    """
+    """Weights, fractional solution (p, p) and its value, within ``rtol`` or ``floor`` of the dual value."""
+    # ``w`` and ``mu`` are where the path is entered. Where rounding allows no further progress, it ends at the nearest.
     G, p, _ = H.shape
     pairs, diagonal = np.triu_indices(p, 1), np.arange(p)
     w = np.maximum(w, 1e-6 * w.max(axis=0))

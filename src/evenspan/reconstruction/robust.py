@@ -42,28 +42,9 @@ def chords(f: RobustObjective, low: np.ndarray, high: np.ndarray) -> tuple[np.nd
 def lower_bound(
     matrices: np.ndarray, k: int, f: RobustObjective, V: np.ndarray, *, rtol: float = 1e-9, max_rounds: int = 60
 ) -> tuple[float, np.ndarray, int]:
-    """The best bound found, the weights of the groups that give it, and the eigenvalue problems solved.
+    """The best bound found, the weights (G,) of the groups that give it, and the eigenvalue problems solved.
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (G, d, d)
-        Second moments of the groups.
-    k : int
-        Rank of the projections.
-    f : RobustObjective
-        For one setting.
-    V : ndarray of shape (d, k)
-        Any projection, from which the search for weights starts; the better, the faster.
-    rtol : float
-        Stop when no weights can raise the bound by more than this share.
-    max_rounds : int
-        Stop after so many eigenvalue problems.
-
-    Returns
-    -------
-    bound : float
-    weights : ndarray of shape (G,)
-    evaluations : int
+    The search starts at the projection V (the better, the faster) and stops where weights promise no more than rtol.
     """
     d = len(matrices[0])
     low, high = smallest_errors(matrices, k), np.linalg.eigvalsh(matrices)[:, k:].sum(axis=1)
@@ -228,15 +209,8 @@ class RobustFairPCA(ReconstructionEstimator):
             V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)
             runs, steps = None, certificate.evaluations
         else:
-            run = descend(
-                matrices,
-                moments.counts,
-                k,
-                [(self.alpha, self.penalty)],
-                restarts=self.restarts,
-                iterations=self.max_iter,
-                rng=rng,
-            )
+            drawn = {"restarts": self.restarts, "iterations": self.max_iter, "rng": rng}
+            run = descend(matrices, moments.counts, k, [(self.alpha, self.penalty)], **drawn)
             V, runs, steps = run.V[0], run.runs[0], self.max_iter
             certificate = certified(matrices, V, shares, balls, self.penalty)
         converged = certificate.is_optimal(1e-6)
@@ -247,18 +221,8 @@ class RobustFairPCA(ReconstructionEstimator):
                 "max_iter, or for two groups take solver='exact'.",
                 NotConvergedWarning,
             )
-        return (
-            V,
-            certificate,
-            {
-                "radii_": balls,
-                "violations_": violations,
-                "runs_": runs,
-                "objective_": certificate.primal,
-                "n_iter_": steps,
-                "converged_": converged,
-            },
-        )
+        learnt = {"radii_": balls, "violations_": violations, "runs_": runs, "objective_": certificate.primal}
+        return V, certificate, {**learnt, "n_iter_": steps, "converged_": converged}
 
 
 def certified(matrices, V: np.ndarray, shares, balls, penalty: float) -> Certificate:

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.errors import ConfigurationError
 from ..core.linalg import top_eigenspace
 from .group_errors import best_kept
 
@@ -38,8 +37,6 @@ from .group_errors import best_kept
 def radii(counts, alpha) -> np.ndarray:
     """Radius of the ball of every group, alpha / sqrt(N_g), shape (..., G) for alpha of shape (...)."""
     alpha = np.asarray(alpha, dtype=float)
-    if not (np.isfinite(alpha).all() and (alpha >= 0).all()):
-        raise ConfigurationError(f"alpha={alpha.tolist()}; needed are finite numbers that are not negative.")
     return alpha[..., None] / np.sqrt(np.asarray(counts, dtype=float))
 
 
@@ -52,14 +49,9 @@ def worst_case(v, q, e) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class RobustObjective:
-    """The objective with everything precomputed that does not depend on the errors; see the module.
+    """The objective with all that does not depend on the errors: factors and signed root radii (..., pairs, G).
 
-    Parameters
-    ----------
-    factors : ndarray of shape (..., pairs, G)
-        What multiplies the error of every group in every branch; ordered pairs in lexicographic order.
-    shifts : ndarray of shape (..., pairs, G)
-        Root of the radius, with the sign of the factor (0 counts as positive).
+    A row of each is a branch, of the ordered pairs in lexicographic order; 0 counts as positive.
     """
 
     factors: np.ndarray
@@ -69,8 +61,6 @@ class RobustObjective:
     def of(cls, shares, radii, penalty) -> "RobustObjective":
         """For shares (G,), radii (..., G) and penalty (...)."""
         shares, penalty = np.asarray(shares, dtype=float), np.asarray(penalty, dtype=float)
-        if not (np.isfinite(penalty).all() and (penalty >= 0).all()):
-            raise ConfigurationError(f"penalty={penalty.tolist()}; needed are finite numbers that are not negative.")
         pairs = ordered_pairs(len(shares))
         signs = np.zeros((len(pairs), len(shares)))
         signs[np.arange(len(pairs)), pairs[:, 0]] = 1.0
@@ -89,11 +79,9 @@ class RobustObjective:
         return self.branches(q).max(axis=-1)
 
     def slopes(self, q) -> np.ndarray:
-        """Derivative of every branch with respect to every error, shape (..., pairs, G).
-
-        Nothing is divided by zero: without a radius the term with the root is absent, and at q = 0 it is left out,
-        because there M_g U = 0 and any finite coefficient gives the same subgradient.
-        """
+        """Derivative of every branch with respect to every error, shape (..., pairs, G)."""
+        # Without a radius there is no term with the root. At q = 0 it is left out: M_g U = 0 there, and any finite
+        # coefficient gives the same subgradient.
         roots = np.sqrt(np.maximum(q, 0.0))[..., None, :]
         none = np.zeros(np.broadcast_shapes(self.shifts.shape, roots.shape))
         ratios = np.divide(self.shifts, roots, out=none, where=roots > 0)
@@ -122,14 +110,9 @@ def smallest_errors(matrices: np.ndarray, k: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """The two conditions of Theorem 3.2 for every group; the theorem needs one of them for each.
+    """Conditions (i) and (ii) of Theorem 3.2, of which every group needs one: by how much each is missed, (..., G).
 
-    Parameters
-    ----------
-    penalty_excess : ndarray of shape (..., G)
-        penalty less share: condition (i) holds where it is not positive.
-    radius_excess : ndarray of shape (..., G)
-        Radius less smallest possible error: condition (ii) holds where it is not positive.
+    That is penalty less share, and radius less smallest possible error; a condition holds where it is not positive.
     """
 
     penalty_excess: np.ndarray
@@ -157,7 +140,7 @@ class Conditions:
 
 
 def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditions:
-    """Conditions (i) and (ii) of Theorem 3.2 for radii (..., G) and penalty (...), and by how much they are missed."""
+    """The conditions for radii (..., G) and penalty (...)."""
     radii, shares = np.asarray(radii, dtype=float), np.asarray(shares, dtype=float)
     excess = np.asarray(penalty, dtype=float)[..., None] - shares
     # Rounding must not turn a radius of zero into a violation where the smallest error is zero.
@@ -171,17 +154,7 @@ STEEP = 1e3
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """What the starts of every setting ended with.
-
-    Parameters
-    ----------
-    V : ndarray of shape (S, d, k)
-        For every setting the basis of the best start.
-    objective : ndarray of shape (S,)
-        Its value.
-    runs : ndarray of shape (S, R)
-        The value of every start; the last one is the warm start, where there is one.
-    """
+    """Basis and value of the best start of every setting, (S, d, k) and (S,); the value of every start, (S, R)."""
 
     V: np.ndarray
     objective: np.ndarray
@@ -200,44 +173,13 @@ def descend(
     starts: np.ndarray | None = None,
     warm_start: bool = True,
 ) -> Descent:
-    """Run the descent from every start for every setting, and keep the start that ends lowest.
+    """The descent for all settings (alpha, penalty) in one batch, each from random starts or ``starts`` (S, R, d, k).
 
-    Parameters
-    ----------
-    matrices : ndarray of shape (G, d, d)
-        Second moments of the groups about the overall mean.
-    counts : array-like of shape (G,)
-        Rows of the groups; they give the shares and the radii.
-    k : int
-        Rank of the projections.
-    settings : sequence of (alpha, penalty)
-        All of them run in one batch, each from its own random starts.
-    restarts : int
-        Random starts. The complement of a random (d - k)-dimensional subspace is a random k-dimensional one, so the
-        latter are drawn: QR of Gaussian matrices.
-    iterations : int
-        Steps; the published step size is 1 / sqrt(iterations + 1).
-    rng : numpy.random.Generator
-        Source of the random starts.
-    starts : ndarray of shape (S, R, d, k), optional
-        Orthonormal bases to start from, instead of ``restarts`` random ones.
-    warm_start : bool
-        One more start from the leading eigenvectors of the pooled second moment, as the released program has.
-    Returns
-    -------
-    Descent
+    With ``warm_start`` the last start is the leading eigenvectors of the pooled second moment, as released. The step
+    size is 1 / sqrt(iterations + 1), as published.
     """
     matrices, counts = np.ascontiguousarray(matrices, dtype=float), np.asarray(counts, dtype=float)
     asked, shares = np.array(settings, dtype=float).reshape(-1, 2), counts / counts.sum(axis=0)
-    if starts is None and restarts and rng is None:
-        raise ConfigurationError("random starts need a generator: pass rng, or the starts themselves.")
-    if starts is not None and starts.shape != (expected := (len(asked), starts.shape[1], len(matrices[0]), k)):
-        raise ConfigurationError(f"starts of shape {starts.shape}; needed is {expected}: one basis (d, k) a start.")
-    if restarts + bool(warm_start) < 1 or iterations < 1:
-        raise ConfigurationError(
-            f"restarts={restarts}, warm_start={warm_start}, iterations={iterations}; needed are at least one start and "
-            "one iteration."
-        )
     balls = radii(counts, asked[:, 0])
     starts = random_starts(rng, len(asked), restarts, len(matrices[0]), k) if starts is None else starts.swapaxes(2, 3)
     if warm_start:
@@ -285,11 +227,9 @@ def _iterate(matrices, f: RobustObjective, rows, iterations: int):
 
 
 def _orthonormalised(W: np.ndarray) -> np.ndarray:
-    """Orthonormal rows with the span of the rows of every W (B, k, d): the QR factor with positive diagonal.
-
-    W is I plus something orthogonal to it, so that its Gram matrix is never below I, and Cholesky is safe where the
-    step is not long.
-    """
+    """Orthonormal rows with the span of the rows of every W (B, k, d)."""
+    # W is I plus something orthogonal to it, so that its Gram matrix is never below I, and Cholesky is safe where the
+    # step is not long.
     gram = W @ W.swapaxes(1, 2)
     if gram.max() > STEEP:
         return np.ascontiguousarray(np.linalg.qr(W.swapaxes(1, 2))[0].swapaxes(1, 2))

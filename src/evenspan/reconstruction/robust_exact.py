@@ -28,13 +28,7 @@ Pair = tuple[float, float]
 
 @dataclass(frozen=True)
 class Branches:
-    r"""The two branches of the objective as functions of the group errors.
-
-    .. math:: J_0 = h(p_0 + \lambda, q_0) + h(p_1 - \lambda, q_1), \quad J_1 = h(p_0 - \lambda, q_0) + h(p_1 + \lambda, q_1)
-
-    with :math:`h(v, q) = v(\sqrt q + \sqrt\varepsilon)^2` for :math:`v \ge 0` and
-    :math:`v \max(\sqrt q - \sqrt\varepsilon, 0)^2` for :math:`v < 0`. Both are concave where no error is negative.
-    """  # noqa: E501
+    """The two branches J_0 and J_1 of the objective as functions of group errors, concave where none is negative."""
 
     shares: Pair
     radii: Pair
@@ -72,10 +66,8 @@ def _slope(v: float, q: float, e: float) -> float:
 
 
 def edge_bound(f: Branches, a: Pair, b: Pair) -> float:
-    """A lower bound of the objective on the straight piece from a to b: its smallest value, with few exceptions.
-
-    Concave branches are smallest at the ends; their maximum can be smaller only where they cross.
-    """
+    """A lower bound of the objective on the straight piece from a to b: its smallest value, with few exceptions."""
+    # Concave branches are smallest at the ends; their maximum can be smaller only where they cross.
     (a0, a1), (b0, b1) = f(a), f(b)
     ends = min(max(a0, a1), max(b0, b1))
     if (a0 - a1) * (b0 - b1) >= 0:
@@ -214,27 +206,7 @@ def solve_exact(
 ) -> tuple[np.ndarray, Certificate]:
     """The global minimiser of the robust fair objective for two groups, with a bound that certifies it.
 
-    Parameters
-    ----------
-    joint : JointRange
-        Of the second moments about the overall mean; the directions solved for are kept in it.
-    shares : array-like of shape (2,)
-        Shares of the groups.
-    radii : array-like of shape (2,)
-        Radius of the ambiguity ball of each group, not negative.
-    penalty : float
-        Weight of the difference between the groups, not negative.
-    rtol : float
-        Stop when bound and value differ by less than this share of the value.
-    max_evaluations : int
-        Stop after so many eigenvalue problems; the certificate then shows the distance that is left.
-
-    Returns
-    -------
-    V : ndarray of shape (d, k)
-    certificate : Certificate
-        The value reached, the bound, the weights of the two groups in the eigenvalue problem that gave V (they can be
-        negative), and the eigenvalue problems solved.
+    The weights of the certificate are those of the eigenvalue problem that gave V; they can be negative.
     """
     shares, radii = (tuple(float(x) for x in given) for given in (shares, radii))
     search, before = Search(Branches(shares, radii, float(penalty)), joint), joint.evaluations

@@ -9,11 +9,11 @@ In the plane of columns p and q one angle minimises the criterion exactly: with
 
 import numpy as np
 
+from evenspan.core.linalg import require_symmetric
 from evenspan.reconstruction.joint_diagonalisation import (
     ROUNDING,
     JointDiagonalisation,
     offdiagonal_square,
-    require_symmetric,
     start_basis,
     turned,
 )
@@ -41,7 +41,7 @@ def jacobi_diagonalise(
     >>> bool(np.allclose(np.abs(Q.T @ found.U).max(axis=0), 1.0))
     True
     """
-    S = require_symmetric(matrices)
+    S = require_symmetric(matrices, "the stack of matrices", ndim=3)
     U = start_basis(S, init, None, orthonormal=True)
     T = U.T @ S @ U
     floor = ROUNDING * float(np.vdot(S, S))

@@ -13,8 +13,9 @@ from sklearn.base import clone
 from evenspan.core.answer import Certificate
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction.convex import solve_convex
+from evenspan.reconstruction.convex import ConvexAnswer, solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
+from evenspan.reconstruction.fantope import SplittingState, solve_fantope
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
@@ -159,7 +160,8 @@ def convex_mean(constraint: str):
     """CFPCA with the constraint on group means, as released or as defined."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
-        return _convex(problem, [{"delta": delta, "constraint": constraint} for (delta,) in grid])
+        solver = {"linear": solve_convex, "released": convex_as_published}[constraint]
+        return _convex(problem, [{"delta": delta} for (delta,) in grid], solver)
 
     return solve
 
@@ -169,11 +171,11 @@ def convex_both(problem: Problem, grid) -> list[Answer]:
     return _convex(problem, [{"delta": 0.0, "mu": mu, "covariance": True} for (mu,) in grid])
 
 
-def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
+def _convex(problem: Problem, settings: list[dict], solver=solve_convex) -> list[Answer]:
     """One program after the other, each from the end of the one before; an unsolved one has no answer."""
     answers, state = [], None
     for setting in settings:
-        found = solve_convex(problem.moments, problem.k, **setting, tol=TOLERANCE, state=state)
+        found = solver(problem.moments, problem.k, **setting, tol=TOLERANCE, state=state)
         state = found.state or state
         if found.status in ("exact", "solved"):
             # Below 1 the relaxation is not tight, and the components are less and less determined.
@@ -181,6 +183,21 @@ def _convex(problem: Problem, settings: list[dict]) -> list[Answer]:
         else:
             answers.append(Answer(reason=f"the relaxation was not solved: {found.status}"))
     return answers
+
+
+def convex_as_published(
+    moments: GroupMoments, k: int, *, delta: float, tol: float = TOLERANCE, state: SplittingState | None = None
+) -> ConvexAnswer:
+    """CFPCA with the mean constraint as released, |f| |X f| <= delta^2 / (n tr S), which hardly depends on delta."""
+    f, S = moments.means[1] - moments.means[0], moments.scatter / moments.n
+    size, norm = float(np.linalg.norm(f)), float(np.sqrt(moments.n * np.trace(S)))
+    exact = solve_convex(moments, k, delta=size if delta > 0 else 0.0)  # with a bound of |f| it is PCA
+    if delta == 0 or size * float(np.linalg.norm(exact.V.T @ f)) <= delta**2 / norm**2:
+        return exact
+    found = solve_fantope(S / norm, k, f=f, c=delta**2 / (norm**2 * size), tol=tol, state=state)
+    values, V = top_eigenspace(found.X, len(found.X))
+    certificate = Certificate("<A, X> with the constraint as released", found.value, found.bound)
+    return ConvexAnswer(found.X, V[:, :k], values, certificate, found.status, found.iterations, found.state)
 
 
 def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer]:
