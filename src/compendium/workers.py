@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import time
 import traceback
 import warnings
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from evenspan.core.ending import SIGNALS, held
 from evenspan.core.errors import FairError, FairWarning, FetchError
 
 from . import provenance, records, store
@@ -78,9 +80,10 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(work, name, there))
-                process.start()
+                with held():  # what a signal raises in a fork's hooks would be lost
+                    process.start()
+                    running[here] = name, process
                 there.close()
-                running[here] = name, process
             for here in wait(list(running)):
                 name, process = running.pop(here)
                 try:
@@ -97,6 +100,8 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
+    for number in SIGNALS:  # this process says nothing; the one that started it does
+        signal.signal(number, signal.SIG_DFL)
     try:
         there.send(work(name))
     except FairError as error:
