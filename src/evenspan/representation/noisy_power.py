@@ -107,9 +107,11 @@ def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarra
     """
     shift, total = shift.astype(W.dtype), total.astype(W.dtype)
     inner = shift @ W
-    moved = np.outer(W.dtype.type(count) * inner - total @ W, shift)  # row after row in memory, as the products are
-    moved -= np.outer(inner, total)
-    return moved.T + product
+    # Column after column in memory, as all tall matrices are.
+    moved = np.outer(W.dtype.type(count) * inner - total @ W, shift).T
+    moved -= np.outer(inner, total).T
+    moved += product
+    return moved
 
 
 # -- one power step ---------------------------------------------------------------------------------------------------
