@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import traceback
 import warnings
@@ -102,6 +103,7 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
     for number in SIGNALS:  # this process says nothing; the one that started it does
         signal.signal(number, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         there.send(work(name))
     except FairError as error:
@@ -109,6 +111,12 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
     except Exception as error:
         traceback.print_exc()
         there.send(Failed(f"{type(error).__name__}: {error}"))
+
+
+def _end_with_parent() -> None:
+    """A killed run leaves no work behind that would hold its lock."""
+    wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def cores() -> int:
