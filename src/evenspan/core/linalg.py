@@ -155,6 +155,15 @@ def complement(C: np.ndarray, *, rtol: float = 1e-10, atol: float = 0.0) -> np.n
     return Q[:, rank:]
 
 
+def span(C: np.ndarray, *, rtol: float = 1e-10, atol: float = 0.0) -> np.ndarray:
+    """Orthonormal basis (d, r) of the span of the columns of C, by the rank rule of :func:`complement`."""
+    if not C.any():
+        return C[:, :0]
+    Q, T, _ = linalg.qr(C, mode="economic", pivoting=True, check_finite=False)
+    pivots = np.abs(np.diag(T))
+    return Q[:, pivots > max(rtol * pivots[0], atol)]
+
+
 def span_of_rows(X: np.ndarray, more: int) -> np.ndarray | None:
     """Orthonormal basis (d, n + more) of a space with the rows of the wide X (n, d) and ``more`` further directions.
 
