@@ -57,9 +57,11 @@ def environment() -> dict[str, object]:
 def checksums(dataset: object) -> dict[str, str]:
     """The checksum of a data set: in the registry, or of a file of one's own, whose path is its name."""
     name = str(dataset)
+    if Path(name).is_file():
+        return {name: records.digest(Path(name).read_bytes())}
     with contextlib.suppress(RegistryError):
         return {} if dataset is None else {name: datasets.checksum(name)}
-    return {name: records.digest(Path(name).read_bytes())} if Path(name).is_file() else {}
+    return {}
 
 
 def versions(experiment_id: str, methods: Iterable[object]) -> dict[str, int]:

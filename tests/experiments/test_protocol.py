@@ -376,7 +376,7 @@ def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache
 
     rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
     assert set(rows["method"]) == {"Fair PCA"}
-    assert "Missing: k5-pca (toy: rows.csv is missing or unreadable" in study.note()
+    assert "Missing: k5-pca (toy: rows.csv is missing" in study.note()
     assert not cache.exists()
     protocol.study("toy-table", k=5, profile="full")
     with pytest.raises(FetchError, match=r"could not be downloaded"):
