@@ -11,14 +11,12 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
-    Field,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
     TypeAdapter,
     ValidationError,
-    model_validator,
 )
 
 from evenspan.core.errors import ConfigurationError, RegistryError
@@ -28,9 +26,7 @@ from .paths import root
 PROFILES = ("embedded", "full")
 TIMING = "timing"
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
-Text = Annotated[StrictStr, Field(min_length=1)]
-Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given or [])]
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given or [])]
 #: A parameter may be given as text; papermill reads 20 as a number where a text is needed.
 _GIVEN = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False)
 
@@ -45,10 +41,10 @@ class NotATest(Entry):
     """Printed numbers that cannot tell methods apart: why, and which."""
 
     because: Literal["used to set up the data", "data found by search", "timing"]
-    reason: Text
-    dataset: Text | None = None
-    method: Text | None = None
-    metric: Text | None = None
+    reason: str
+    dataset: str | None = None
+    method: str | None = None
+    metric: str | None = None
 
 
 class Procedure(Entry):
@@ -59,43 +55,34 @@ class Procedure(Entry):
     as the paper describes it.
     """
 
-    name: Text
-    method: Text
-    dataset: Text | None = None
-    rows: Text
-    experiment: Text | None = None
-    described: Text | None = None
+    name: str
+    method: str
+    dataset: str | None = None
+    rows: str
+    experiment: str | None = None
+    described: str | None = None
 
 
 class Experiment(Entry):
     """One entry of ``experiments.yml``, whose head says what the fields mean; ``id`` is its name in every path."""
 
-    id: Name
-    title: Text
-    paper: Text
-    notebook: Annotated[StrictStr, Field(pattern=r"^notebooks/[A-Za-z0-9_/-]+\.ipynb$")]
-    parameters: dict[Name, Scalar]
-    choices: dict[Name, Annotated[tuple[Scalar, ...], Field(min_length=1)]] = {}
-    executions: Annotated[dict[Name, dict[Name, Scalar]], Field(min_length=1)]
-    without_page: dict[Name, dict[Name, Scalar]] = {}
+    id: str
+    title: str
+    paper: str
+    notebook: str
+    parameters: dict[str, Scalar]
+    choices: dict[str, tuple[Scalar, ...]] = {}
+    executions: dict[str, dict[str, Scalar]]
+    without_page: dict[str, dict[str, Scalar]] = {}
     published: Texts = ()
-    published_datasets: dict[Text, Annotated[Texts, Field(min_length=1)]] = {}
-    published_protocols: dict[StrictStr, StrictStr] = {"": "released"}
-    stand_ins: dict[Text, Text] = {}
+    published_datasets: dict[str, Texts] = {}
+    published_protocols: dict[str, str] = {"": "released"}
+    stand_ins: dict[str, str] = {}
     splits: Literal["", "authors", "own"] = ""
-    repetitions: Annotated[StrictInt, Field(ge=1)] | None = None
+    repetitions: int | None = None
     not_a_test: tuple[NotATest, ...] = ()
     procedures: tuple[Procedure, ...] = ()
-    files: StrictStr = ""
-
-    @model_validator(mode="after")
-    def _belongs_together(self) -> "Experiment":
-        named = {one.dataset for one in (*self.not_a_test, *self.procedures)} - {None} | {*self.stand_ins}
-        if strange := named - {*self.published_datasets}:
-            raise ValueError(f"{', '.join(sorted(strange))} is none of the data sets in published_datasets")
-        for given in self.runs.values():
-            self.complete(given)
-        return self
+    files: str = ""
 
     @property
     def runs(self) -> dict[str, dict[str, Scalar]]:
@@ -172,9 +159,7 @@ def task_id(task: Mapping[str, object]) -> str:
 
 @lru_cache(maxsize=4)
 def _catalogue(content: bytes) -> Mapping[str, Experiment]:
-    try:
-        entries = yaml.load(content, Loader=yaml.CSafeLoader)
-        named = {name: {"id": name, **entry} for name, entry in entries.items()}
-        return TypeAdapter(dict[str, Experiment]).validate_python(named)
-    except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
-        raise RegistryError(f"experiments.yml: {error}") from None
+    entries = yaml.load(content, Loader=yaml.CSafeLoader)
+    return TypeAdapter(dict[str, Experiment]).validate_python(
+        {name: entry | {"id": name} for name, entry in entries.items()}
+    )

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationEr
 from evenspan.core.errors import ResultError
 
 from . import paths
-from .catalogue import Entry, Text
+from .catalogue import Entry
 from .store import MissingNumbersError
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
@@ -96,8 +96,8 @@ class ClaimRule(Entry):
     """A number with its meaning; ``said`` are the words of the claim that it is taken from, empty if it is ours."""
 
     value: Number
-    words: Text
-    said: Text = Field("", validate_default=False)
+    words: str
+    said: str = ""
 
 
 _ClaimRules = Mapping[str, Annotated[Mapping[str, ClaimRule], Field(min_length=1)]]

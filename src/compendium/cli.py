@@ -123,14 +123,13 @@ def verify(
     typer.echo(f"{len(chosen)} units: {', '.join(f'{name} {task}' for name, task in chosen)}")
     found, rows, absent = report.verify(chosen, jobs=jobs), [], 0
     for one in found:
-        numbers, largest = "", ""
         if isinstance(one.found, Comparison):
-            numbers, largest = f"{one.found.rows}", f"{one.found.largest:.3g}"
             verdict = f"agrees {one.found.where}" if one.ok else f"DIFFERS at {one.found.where}"
+            said = f"{one.found.rows}", f"{one.found.largest:.3g}", verdict
         else:
             absent += one.found.no_data
-            verdict = f"{'no data here' if one.found.no_data else 'NOT COMPUTED'}: {one.found.reason}"
-        rows.append((one.experiment, one.task, numbers, largest, verdict))
+            said = "", "", f"{'no data here' if one.found.no_data else 'NOT COMPUTED'}: {one.found.reason}"
+        rows.append((one.experiment, one.task, *said))
     show(("experiment", "unit", "numbers", "largest difference", "verdict"), rows)
     agree = sum(one.ok for one in found)
     typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")

@@ -5,8 +5,8 @@ A *unit* is what is computed, stored, resumed and checked as a whole: a method o
     study = protocol.study("vu2022-tables", dataset=dataset, k=k, profile=profile)
     results = study.run(judge, over=[{"dataset": dataset, "method": name} for name in methods])
 
-The rows of a unit, one for each number, have a ``source``: *computed* (in this run) or *published* (stored by the full
-run of the committed notebook). If cells (:mod:`.edits`) and parameters are as published, the units that take little
+The rows of a unit have a ``source``: *computed* (in this run) or *published* (stored by the full run of the committed
+notebook). If cells (:mod:`.edits`) and parameters are as published, the units that take little
 time are computed and compared with what is stored, and the others are filled in. Else everything is computed now, until
 a time limit; what is left is missing, with its reason. With ``profile="full"`` everything is computed and stored unit
 by unit: in ``data/results`` if it is as published, else below ``_build``.
@@ -27,7 +27,7 @@ import pandas as pd
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
 
 from . import edits, paths, processes, provenance, records, store
-from .catalogue import PROFILES, Experiment, experiment, task_id
+from .catalogue import Experiment, experiment, task_id
 from .compare import Comparison, compare, tolerances
 from .data.fetch import may_download
 from .workers import compute, rows_of
@@ -58,11 +58,11 @@ def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study
     >>> study("vu2022-toy").setting["penalty"]
     0.1
     """
-    if profile not in PROFILES:
-        raise ConfigurationError(f"profile={profile!r}; needed is one of {', '.join(PROFILES)}.")
-    may_download(profile == "full")
     entry = experiment(experiment_id)
-    return Study(entry, entry.complete(setting), profile == "full")
+    setting = entry.arguments(None, profile, setting)
+    full = setting.pop("profile") == "full"
+    may_download(full)
+    return Study(entry, setting, full)
 
 
 @dataclass

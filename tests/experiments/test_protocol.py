@@ -249,7 +249,7 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
 
 
 def test_what_cannot_be_run_is_refused(results, run_toy):
-    with pytest.raises(ConfigurationError, match="profile='quick'"):
+    with pytest.raises(ConfigurationError, match="no profile 'quick'"):
         protocol.study("toy-table", profile="quick")
     with pytest.raises(ConfigurationError, match="'k' is 'ten'"):
         protocol.study("toy-table", k="ten")
