@@ -84,7 +84,7 @@ def answered():
     """
     found = {}
     for claim, (experiment, function) in claims.registered().items():
-        if READERS & set(function.__globals__) and not experiment.endswith("-theorems"):
+        if READERS & set(getattr(function, "func", function).__globals__) and not experiment.endswith("-theorems"):
             with patch.object(store, "units_at", wraps=READ) as read:
                 found[claim] = function, function(), read.called
     return found

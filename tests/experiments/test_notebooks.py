@@ -90,7 +90,7 @@ def small_clusters(monkeypatch):
     """Clusters of threads that reduce tables of two chunks; those of a page are processes (``test_lee2023_scale``)."""
     made = scale.generated
     monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 2)))
-    monkeypatch.setattr(scale, "local_cluster", _threads)
+    monkeypatch.setattr(scale, "cluster", _threads)
 
 
 @pytest.mark.usefixtures("small_clusters")
@@ -118,7 +118,7 @@ def test_no_seed_where_nothing_is_drawn():
         ("rathore2025-tables", {"dataset": "nowhere"}, "nowhere"),
         ("rathore2025-tables", {"largest": 99}, "largest=99"),
         ("vu2022-tables", {"dataset": "energy", "k": 99, "splits": 1, "rates": "0.1"}, "99"),
-        ("vu2022-components", {"dataset": "biodeg", "groups": "sex"}, "columns of a CSV file of your own"),
+        ("vu2022-components", {"dataset": "biodeg", "groups": "sex"}, "biodeg has its groups and label"),
         ("across-methods", {"dataset": "nowhere"}, "needed is a CSV file or one of default_credit"),
         ("lee2023-comparison", {"generator": "mine"}, "it can be authors"),
     ],
