@@ -36,9 +36,9 @@ def test_every_rule_is_used():
         for words in re.findall(r'rule\(\\?"([^"\\]+)\\?", \\?"([^"\\]+)\\?"\)', path.read_text(encoding="utf-8")):
             written |= set(words)
     have = {(claim, name) for claim, named in rules().items() for name in named}
-    # A name may be put together from what is compared and on which scale or table.
-    parts = {name: re.split(", |(?<= of )", name) for _, name in have}
-    unused = {one for one in have if one[1] not in written and not set(parts[one[1]]) <= written}
+    # A name may be put together from what is compared, on which scale and in which table.
+    tokens = {token for words in written for token in re.findall(r"[^\s,]+", words)}
+    unused = {one for one in have if one[1] not in written and not set(re.findall(r"[^\s,]+", one[1])) <= tokens}
     assert unused | {one for one in have if one[0] not in written} == set()
     assert len(have) > 100
 

@@ -102,7 +102,7 @@ def attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
         raise GroupError(
             f"sensitive_features has shape {values.shape}; needed is (n,) for one attribute or (n, p) for p attributes."
         )
-    columns = values.reshape(len(values), -1).T
+    columns = [values] if values.ndim == 1 else values.T
     return {"group": columns[0]} if len(columns) == 1 else {f"attribute{j}": one for j, one in enumerate(columns)}
 
 
