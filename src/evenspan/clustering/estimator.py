@@ -3,7 +3,6 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
-from numbers import Integral
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +25,7 @@ from ..core.inputs import (
     require_points,
     warn_caller,
 )
-from ..core.options import Option, Options, number, one_of
+from ..core.options import Option, Options, number, one_of, whole
 
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
@@ -106,19 +105,10 @@ class CentreClusterer(FairClusterer):
     """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
 
     def predict(self, X) -> np.ndarray:
-        """The cluster whose centre is nearest to each row.
+        """The cluster (m,) whose centre is nearest to each row of X (m, d).
 
         Groups play no part: how fair the answer is for new rows, ``ClusterCounts.from_labels(labels, groups)`` says. On
         the fitting sample it need not be ``labels_``, which pay for fairness.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (m, d)
-            New rows.
-
-        Returns
-        -------
-        ndarray of shape (m,)
         """
         check_is_fitted(self)
         X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
@@ -144,12 +134,9 @@ def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:
 
 def require_clusters(n_clusters, n: int) -> int:
     """``n_clusters`` as an int between 1 and n."""
-    if not isinstance(n_clusters, Integral) or isinstance(n_clusters, bool | np.bool_) or n_clusters < 1:
+    if not whole(1).allows(n_clusters) or n_clusters > n:
         raise ComponentsError(
-            f"n_clusters={n_clusters!r}; needed is a whole number from 1 to {n} for these {n} point(s)."
-        )
-    if n_clusters > n:
-        raise ComponentsError(
-            f"n_clusters={n_clusters}, but there are only {n} points and no cluster may be empty. Ask for at most {n}."
+            f"n_clusters={n_clusters!r}; needed is a whole number from 1 to at most {n}: there are {n} points, and no "
+            "cluster may be empty."
         )
     return int(n_clusters)

@@ -45,10 +45,8 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters c; none is ever empty.
-    fairness_weight : float, "auto" or WeightRule, default "auto"
-        The weight of fairness. 0 is the method without fairness ("FMKKM-f").
+    n_clusters, fairness_weight, random_state, on_single_group : as in ``FairKernelKMeans``
+        With weight 0 it is the method without fairness ("FMKKM-f").
     kernels : {"twelve", "precomputed"}, default "twelve"
         The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n), which keeps its
         precision.
@@ -61,17 +59,10 @@ class FairMultipleKernelKMeans(FairClusterer):
         Alternations at most; the published program has 10.
     tol : float, default 1e-10
         From the third round on, a smaller relative change of the objective ends them.
-    random_state : int, Generator or None, default 0
-        For the start.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
-    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
-        Cluster (n,) of each point, from 0; rows of each group in each cluster; the groups (G,) and their sizes.
-    initial_labels_ : ndarray of shape (n,)
-        The start, the same for all weights.
+    labels_, counts_, group_labels_, group_counts_, initial_labels_ : as in ``FairKernelKMeans``
     kernel_weights_ : ndarray of shape (m,)
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float

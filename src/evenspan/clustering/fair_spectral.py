@@ -53,10 +53,9 @@ def constraint_residual(F: np.ndarray, H: np.ndarray) -> float:
 
 
 def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, solver, rng) -> FairEmbedding:
-    """The c smoothest orthonormal vectors on the graph W that are orthogonal to the columns of F (n, m).
+    """The c smoothest vectors on the graph W, of positive degrees, that are orthogonal to the columns of F (n, m).
 
-    Every degree is positive; columns of F may depend on each other. ``laplacian`` says in which inner product they are
-    orthonormal, that of the degrees or the plain one, and ``solver`` how they are found; ``rng`` starts Lanczos.
+    They are orthonormal in the inner product of the degrees or in the plain one, as ``laplacian`` says.
     """
     weights = degrees if laplacian == "normalized" else np.ones(len(degrees))
     shift = 2.0 * float((degrees / weights).max())  # by Gershgorin no eigenvalue is larger
@@ -162,8 +161,8 @@ class FairSpectralClustering(FairClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        The number of clusters c, at most n less the rank of F.
+    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
+        The number c, at most n less the rank of F; the generator is for the starts of k-means and of Lanczos.
     affinity : {"nearest_neighbors", "precomputed"}, default "nearest_neighbors"
         The graph. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse.
     n_neighbors : int, default 20
@@ -173,38 +172,29 @@ class FairSpectralClustering(FairClusterer):
     solver : {"auto", "null_space", "lanczos"}, default "auto"
         "null_space" works with dense matrices on a basis of the feasible vectors; "lanczos" needs products of the graph
         with vectors only. They answer the same problem. "auto" is "null_space" up to 800 samples.
-    random_state : int, default 0
-        Decides the starts of k-means and of Lanczos.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
-    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
-        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    labels_, counts_, group_labels_, group_counts_ : as in ``FairKernelKMeans``
     embedding_, eigenvalues_, eigengap_ : ndarray of shape (n, c), ndarray of shape (c,), float
         The relaxed indicators H; the smallest eigenvalues on the feasible vectors, increasing; the distance to the next
         one. If it is zero, H is one of many answers, and a warning says so.
     residuals_ : ndarray of shape (c,)
         Length of what remains of each eigenvalue equation, over the largest possible eigenvalue. A small one says that
         there is an eigenvalue near, not that it is one of the smallest.
-    constraint_residual_, constraint_rank_ : float, int
-        Largest cosine between a column of F and a column of H; the rank of F, the number of groups less one.
+    constraint_residual_ : float
+        Largest cosine between a column of F and a column of H.
     certificate_ : Certificate or None
         Of the trace of :math:`H^\top (sD - L) H`, s being the largest possible eigenvalue: a proof with "null_space",
         None with "lanczos", which may miss a copy of a repeated eigenvalue.
-    solver_ : str
-        The solver taken.
-    n_loops_ : int
-        Samples without an edge, which were given a self-loop of the smallest positive degree, with a warning.
-    inertia_ : float
-        Sum of squared distances of the rows of H to the centres of their clusters.
+    solver_, inertia_ : str, float
+        The solver taken; the sum of squared distances of the rows of H to the centres of their clusters.
 
     Guarantees
     ----------
     The coordinates of all groups have the same mean, to rounding: :math:`F^\top H = 0`. Nothing is promised about the
     clusters, which k-means forms afterwards: they may be as unfair as those of unconstrained spectral clustering, and
-    ``counts_`` says how unfair they are.
+    ``counts_`` says how unfair they are. A sample without an edge gets a self-loop, with a warning.
 
     Complexity
     ----------
@@ -258,13 +248,13 @@ class FairSpectralClustering(FairClusterer):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
         n, seed = len(codes), int(rng.integers(2**31))
         W = precomputed_graph(X) if self.affinity == "precomputed" else nearest_neighbour_graph(X, self.n_neighbors)
-        W, degrees, self.n_loops_ = looped(W)
+        W, degrees, _ = looped(W)
         F = share_constraints(codes, len(self.group_labels_))
         self.solver_ = ("null_space" if n <= NULL_SPACE else "lanczos") if self.solver == "auto" else self.solver
         found = fair_embedding(W, degrees, F, c, laplacian=self.laplacian, solver=self.solver_, rng=rng)
         self.embedding_, self.eigenvalues_, self.eigengap_ = found.H, found.eigenvalues, found.gap
         self.residuals_, self.certificate_ = found.residuals, found.certificate
-        self.constraint_rank_, self.constraint_residual_ = F.shape[1], constraint_residual(F, found.H)
+        self.constraint_residual_ = constraint_residual(F, found.H)
         means = plain_means(found.H, c, seed=seed, n_init=10)
         if (filled := len(np.unique(means.labels_))) < c:
             warn_caller(

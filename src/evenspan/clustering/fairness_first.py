@@ -7,7 +7,6 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
 from ..core.cluster_counts import tally
-from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.options import Option, number, whole
@@ -21,10 +20,9 @@ NARROW, ENTRIES = 16, 2**19
 
 
 class Partition:
-    r"""Centred points (n, d) in clusters, none of them empty, with the sums, sizes and counts that belong to them.
+    """Centred points (n, d) in clusters, none empty, with sums, sizes and counts, and all inner products with the sums.
 
-    With sums :math:`s_k` and sizes :math:`n_k` of the clusters, what a move or a swap changes needs only the inner
-    products :math:`x_i^\top s_k`, an n x c table that one product of X with a vector brings up to date.
+    These are an n x c table, which one product of X with a vector brings up to date after a move or a swap.
     """
 
     def __init__(self, X: np.ndarray, codes: np.ndarray, labels: np.ndarray, n_clusters: int):
@@ -54,6 +52,11 @@ class Partition:
         """The smallest count of a group by the largest, in the least balanced cluster."""
         return float((self.counts.min(axis=0) / self.counts.max(axis=0)).min(axis=0))
 
+    def summary(self, stage: str) -> dict:
+        """What is kept of a stage at its end."""
+        self.refresh()
+        return {"stage": stage, "inertia": self.inertia, "balance": self.balance}
+
     def move(self, i: int, target: int) -> None:
         """Take one point to another cluster."""
         source, point = self.labels[i], self.X[i]
@@ -78,10 +81,7 @@ class Partition:
 
 
 def move_points(partition: Partition, lowest_balance: float) -> int:
-    """Move single points, always the one that lowers the sum of squares most, while every cluster stays so balanced.
-
-    The partition is changed in place; returned is the number of moves.
-    """
+    """Move points, always the one that lowers the sum of squares most, while clusters stay so balanced: how many."""
     p, floor = partition, lowest_balance - 1e-12
     every = np.arange(len(p.labels))
     tie, moves = TIE * p.scatter, 0
@@ -120,18 +120,14 @@ def _balances(counts: np.ndarray, step: int) -> np.ndarray:
 
 
 def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
-    """Swap points of the same group in different clusters while that lowers the sum of squares.
+    """Swap each point in turn with the best partner of its group, if any lowers the sum of squares.
 
-    A sweep goes through the points of each group in order. A point is swapped with the partner that lowers the sum of
-    squares most, if any lowers it. The partition is changed in place, its counts stay as they are; returned are the
-    numbers of swaps and of sweeps, and whether the last sweep found none.
+    Returns the numbers of swaps and of sweeps, and whether the last sweep found none.
     """
     swaps = 0
     for sweep in range(1, max_sweeps + 1):
         partition.refresh()
-        found = sum(
-            _sweep(partition, np.flatnonzero(partition.codes == group)) for group in range(len(partition.counts))
-        )
+        found = sum(_sweep(partition, np.flatnonzero(partition.codes == j)) for j in range(len(partition.counts)))
         swaps += found
         if not found:
             return swaps, sweep, True
@@ -161,11 +157,9 @@ def _sweep(p: Partition, members: np.ndarray) -> int:
 
 
 def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
-    r"""Points for which a lower bound does not rule out that some swap helps; O(c) for each.
-
-    In the change for i in cluster a and j in b, :math:`x_j^\top (m_a - m_b)` is at most its maximum over b, and
-    :math:`\lVert x_i - x_j \rVert \le \lVert x_i - m_b \rVert + \max_{j} \lVert x_j - m_b \rVert`.
-    """
+    """Points for which a lower bound does not rule out that some swap helps; O(c) for each."""
+    # In the change for i in cluster a and j in b, x_j'(m_a - m_b) is at most its maximum over b, and |x_i - x_j| at
+    # most |x_i - m_b| plus the radius of b.
     every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
     near = p.products[members] * inverse
     own = near[every, labels][:, None]
@@ -183,11 +177,8 @@ def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
 
 
 def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
-    r"""What the sum of squares changes by when two points change places, shape (rows, members).
-
-    For i in cluster a and j in b, with the means m,
-    :math:`2 (x_i - x_j)^\top (m_a - m_b) - (1/n_a + 1/n_b) \lVert x_i - x_j \rVert^2`.
-    """
+    """What the sum of squares changes by when two points change places, shape (rows, members)."""
+    # For i in cluster a and j in b, with the means m: 2 (x_i - x_j)'(m_a - m_b) - (1/n_a + 1/n_b) |x_i - x_j|^2.
     a, b, inverse = p.labels[rows], p.labels[members], 1.0 / p.sizes
     near_rows, near_members = p.products[rows] * inverse, p.products[members] * inverse
     change = near_rows[np.arange(len(rows)), a][:, None] + near_members[np.arange(len(members)), b]
@@ -222,21 +213,16 @@ class FairnessFirstClustering(CentreClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters c.
+    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
+        The number c; the generator is for the k-means runs of stage 1.
     threshold : float in [0, 1], default 0.9
         The share :math:`\theta` of the first balance that stage 2 must keep. 1 keeps all of it, 0 none.
     max_iter : int, default 100
         Largest number of passes of stage 3.
-    random_state : int or numpy Generator, default 0
-        For the k-means runs of stage 1.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
-    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
-        Cluster (n,) of each point, none empty; the counts :math:`n_{jk}`; the groups (G,) and their sizes.
+    labels_, counts_, group_labels_, group_counts_ : as in ``FairKernelKMeans``
     centers_, inertia_ : ndarray of shape (c, d), float
         Means of the clusters, and the sum of squared distances to them.
     stages_ : tuple of dict
@@ -293,18 +279,12 @@ class FairnessFirstClustering(CentreClusterer):
         Z = X - X.mean(axis=0)
         if Z.shape[1] > 2 * len(Z):
             Z = np.linalg.qr(Z.T, mode="r").T  # the same points turned: all inner products stay
-        partition, stages = Partition(Z, codes, fair_start(Z, codes, c, rng), c), []
-
-        def note(stage: str) -> None:
-            partition.refresh()
-            stages.append({"stage": stage, "inertia": partition.inertia, "balance": partition.balance})
-
-        note("fair start")
+        partition = Partition(Z, codes, fair_start(Z, codes, c, rng), c)
+        start = partition.summary("fair start")
         self.n_moves_ = move_points(partition, self.threshold * partition.balance)
-        note("moves")
+        moved = partition.summary("moves")
         self.n_swaps_, self.n_iter_, self.converged_ = swap_points(partition, self.max_iter)
-        note("swaps")
-        self.stages_ = tuple(stages)
+        self.stages_ = start, moved, partition.summary("swaps")
         self._store_labels(partition.labels, codes, c)
         self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
         self.inertia_ = float(((X - self.centers_[self.labels_]) ** 2).sum(axis=None))
@@ -354,23 +334,18 @@ def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.nda
 
 
 def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    r"""Whole numbers of rows of each group in each cluster, next to shares in proportion, as balanced as can be.
+    r"""Shares :math:`|G_j| n_k / n` rounded to whole numbers of rows that sum to the sizes of the groups.
 
-    Every count is :math:`|G_j| n_k / n` rounded down or up, and the counts of a group sum to its size. Among these
-    tables those are taken whose balance is highest (the smallest count by the largest in the worst cluster), and among
-    these the nearest to the shares. No cluster is empty; its size may change by rounding.
-
-    With m and M the lowest and highest rounded-down count of a cluster, the balance of the cluster is one of m/M,
-    (m+1)/M, m/(M+1) and (m+1)/(M+1). So there are at most 4c values to try, each by a small integer programme.
+    The table of highest balance is taken, of several the nearest to the shares. No cluster is empty.
     """
+    # With m and M the lowest and highest rounded-down count of a cluster, its balance is one of m/M, (m+1)/M, m/(M+1)
+    # and (m+1)/(M+1): at most 4c values to try, each by a small integer programme.
     n = int(sizes.sum(axis=0))
     low, rest = np.divmod(np.multiply.outer(group_sizes, sizes).astype(np.int64), n)
     down, up = low.min(axis=0), low.max(axis=0)
     options = np.concatenate([(down + a) / np.maximum(up + b, 1) for a, b in ((0, 0), (0, 1), (1, 0), (1, 1))])
     values = np.unique(np.append(options[options <= 1.0], 0.0))
     first, last, best = 0, len(values) - 1, _rounding(low, rest, group_sizes, 0.0)
-    if best is None:
-        raise DataError(f"no counts for groups of {group_sizes.tolist()} in clusters of {sizes.tolist()} rows exist.")
     while first < last:  # the highest value that some table reaches
         middle = (first + last + 1) // 2
         found = _rounding(low, rest, group_sizes, values[middle])

@@ -25,14 +25,9 @@ class RelaxedStart:
 
 
 def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_init: int = 10) -> RelaxedStart:
-    r"""Relaxed kernel k-means.
+    """Relaxed kernel k-means (Zhou, Li and Du 2024, Algorithm 1, step 3).
 
-    The trace of :math:`H^\top K H` over all H with orthonormal columns is largest for the leading eigenvectors. Their
-    rows are scaled to unit length and clustered by ``n_init`` runs of k-means.
-
-    References
-    ----------
-    Zhou, Li and Du (2024), Algorithm 1, step 3.
+    The leading eigenvectors, whose rows are scaled to unit length, are clustered by ``n_init`` runs of k-means.
     """
     values, H = leading_eigenvectors(gram, n_clusters, rng)
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
@@ -43,10 +38,7 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
 
 
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, decreasing, and eigenvectors (n, k), which are zero beyond the rank.
-
-    A factor is decomposed through its d x d product, other matrices as in `leading_eigenpairs`.
-    """
+    """The k largest eigenvalues, decreasing, and eigenvectors (n, k), which are zero beyond the rank."""
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
         Z = gram.Z
         values, vectors = np.linalg.eigh(Z.T @ Z)
@@ -64,10 +56,7 @@ def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[
 
 
 def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Labels in which every cluster has a point: each empty one gets the point farthest from its centre.
-
-    Points are taken from clusters with more than one; of equal distances the first counts.
-    """
+    """Labels in which every cluster has a point: each empty one gets the point farthest from its centre."""
     labels = np.array(labels, dtype=np.intp)
     for empty in np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0):
         sizes = np.bincount(labels, minlength=n_clusters).astype(float)
@@ -128,19 +117,14 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        Number of clusters c.
+    n_clusters, kernel, gamma, random_state : as in ``FairKernelKMeans``
     algorithm : {"lloyd", "relaxed"}, default "lloyd"
         "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
-    kernel, gamma : as in ``FairKernelKMeans``
-        The kernel.
     n_init : int, default 10
         Starts; the best is taken. Those of "lloyd" are random labels, the first one relaxed.
     max_iter : int, default 300
         Steps of "lloyd" from one start.
-    random_state : int, Generator or None, default 0
-        For the starts.
 
     Attributes
     ----------

@@ -92,10 +92,7 @@ class FactorGram(Gram):
 
 
 class CachedSums:
-    r"""Similarities :math:`S_{ki} = y_k^\top K e_i` of points and clusters for labels that change one at a time.
-
-    All of S is held, c x n; a move costs two updates of n numbers.
-    """
+    r"""Similarities :math:`S_{ki} = y_k^\top K e_i` of points and clusters, c x n; a move updates two rows."""
 
     def __init__(self, gram: Gram, labels: np.ndarray, n_clusters: int):
         self.gram, self.n_clusters = gram, n_clusters
@@ -182,16 +179,8 @@ class KernelInput:
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre in the feature space is nearest to each row.
 
-        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (m, d)
-            New rows; with ``kernel="precomputed"`` their kernel values with the fitting sample, (m, n).
-
-        Returns
-        -------
-        ndarray of shape (m,)
+        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness. With
+        ``kernel="precomputed"``, X holds the kernel values of new rows with the fitting sample, (m, n).
         """
         check_is_fitted(self)
         X = numeric_table(self, X, reset=False)

@@ -54,13 +54,8 @@ def row_updates(
 ) -> RowUpdates:
     """Sweep over the points in their order until nothing moves, nothing is gained, or the sweeps are used up.
 
-    ``gram`` is the kernel without fairness term and without shift, ``codes`` (n,) are the groups from 0 and ``labels``
-    (n,) the clusters to start from, none of them empty. From the third sweep on, a relative change of the objective
-    below ``tol`` ends them.
-
-    References
-    ----------
-    Zhou, Li and Du (2024), Algorithm 1, step 5.
+    ``gram`` is the kernel without fairness term and shift; no cluster of ``labels`` is empty. From the third sweep on,
+    a relative change of the objective below ``tol`` ends them (Zhou, Li and Du 2024, Algorithm 1, step 5).
     """
     state = _State(gram, codes, labels, n_clusters, weight)
     history, moves, last = [state.objective], 0, -1
@@ -172,10 +167,7 @@ PART = 2048
 def swaps_and_moves(
     gram: Gram, codes: np.ndarray, start: RowUpdates, n_clusters: int, weight: float, *, max_rounds: int = 100
 ) -> tuple[RowUpdates, int]:
-    """Alternate swaps and row updates until neither improves the objective, or the rounds are used up.
-
-    Returns where that ended, its ``converged`` being about swaps as well, and the number of swaps.
-    """
+    """Alternate swaps and row updates until neither improves the objective; also the number of swaps."""
     found, total, moves, history = start, 0, start.n_moves, list(start.history)
     for _ in range(max_rounds):
         labels, made = best_swaps(gram, codes, found.labels, n_clusters, weight)

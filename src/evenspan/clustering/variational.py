@@ -30,12 +30,10 @@ class VariationalResult:
     clustering_energy: float
     soft_clustering_energy: float
     soft_fairness_error: float
-    #: Energy of the soft assignments after every round; the last ones; bound updates in all rounds together.
+    #: Energy of the soft assignments after every round; the last ones.
     history: tuple[float, ...]
     bound: BoundResult
-    n_updates: int
-    #: How often an empty cluster led to new seeds; whether there was one even then, so that this is the state before.
-    n_reseeds: int
+    #: Whether a cluster was empty after new seeds too, so that this is the state before.
     degenerate: bool
     #: Whether rounds and bound updates reached their tolerances.
     converged: bool
@@ -62,31 +60,29 @@ def variational_rounds(
 
     ``seed`` decides the seeds that follow an empty cluster.
     """
-    rng, shares = np.random.default_rng(seed), indicators.mean(axis=0)
-    updates = reseeds = 0
+    rng, shares, reseeds = np.random.default_rng(seed), indicators.mean(axis=0), 0
 
     def result(bound, labels, centres, costs, history, degenerate=False, converged=False):
         with np.errstate(divide="ignore"):
             unfair = fairness_error(np.log(bound.S @ indicators).T, shares) if weight == 0 else bound.fairness
         hard, soft = float(costs[labels, np.arange(len(labels))].sum(axis=0)), float(np.vdot(bound.S, costs))
         return VariationalResult(
-            weight, labels, centres, hard, soft, unfair, tuple(history), bound, updates, reseeds, degenerate, converged
+            weight, labels, centres, hard, soft, unfair, tuple(history), bound, degenerate, converged
         )
 
     history: list[float] = []
     costs = problem.costs(start)
     # Soft and hard assignments, centres and costs of the last state without empty clusters.
     kept = bound_updates(costs, indicators, weight, max_iter=0), costs.argmin(axis=0), start, costs
-    if _has_empty(kept[1], c):
+    if len(np.unique(kept[1])) < c:
         raise DataError(
             f"the {c} seeds of k-means++ are not told apart by the distances of the points to them, so that a cluster "
             "is empty from the start. Ask for fewer clusters, or rescale the features."
         )
     for _ in range(max_iter):
         bound = bound_updates(costs, indicators, weight, max_iter=max_bound_iter)
-        updates += len(bound.history) - 1
         labels = bound.S.argmax(axis=0)
-        if _has_empty(labels, c):
+        if len(np.unique(labels)) < c:
             if reseeds == MAX_RESEEDS:
                 return result(*kept, history, degenerate=True)
             reseeds, history = reseeds + 1, []
@@ -100,10 +96,6 @@ def variational_rounds(
         if len(history) > 1 and abs(history[-2] - energy) <= tol * abs(energy):
             return result(*kept, history, converged=bound.converged)
     return result(*kept, history)
-
-
-def _has_empty(labels: np.ndarray, c: int) -> bool:
-    return bool((np.bincount(labels, minlength=c) == 0).any())
 
 
 class VariationalFairClustering(CentreClusterer):
@@ -121,8 +113,8 @@ class VariationalFairClustering(CentreClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default 8
-        The number of clusters c.
+    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
+        The number c; the generator is for the seeds, which are those of k-means++.
     fairness_weight : float, default 1.0
         The weight lambda. It is worth as much as costs of that size, so that what it does depends on the scale of X and
         on n.
@@ -130,15 +122,10 @@ class VariationalFairClustering(CentreClusterer):
         Stop when the energy changes relatively by at most ``tol`` from round to round; most rounds.
     max_bound_iter : int, default 10000
         Most updates of the soft assignments in a round.
-    random_state : int, default 0
-        Decides the seeds, which are those of k-means++.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do with one group only, to which there is nothing to be fair.
 
     Attributes
     ----------
-    labels_, counts_, group_labels_, group_counts_ : ndarray, ClusterCounts, ndarray, ndarray
-        Cluster (n,) of each point; rows of each group in each cluster; the groups (G,) and their sizes.
+    labels_, counts_, group_labels_, group_counts_ : as in ``FairKernelKMeans``
     centers_, soft_labels_ : ndarray of shape (c, d), ndarray of shape (n, c)
         Means of the clusters; the assignments S, whose rows are on the simplex.
     energy_, clustering_energy_ : float
@@ -146,15 +133,11 @@ class VariationalFairClustering(CentreClusterer):
     fairness_error_, soft_fairness_error_ : float
         :math:`\sum_k \mathrm{KL}(u \| P_k)` of the hard clusters, infinite if a group is missing from a cluster; and of
         the soft assignments, which may be much fairer than the clusters made of them.
-    history_, bound_history_ : ndarray
-        Energy after every round since the last seeds; and after each update of the last round, for its centres.
-    n_iter_, n_updates_ : int
-        Rounds since the last seeds, and updates of the soft assignments in all rounds.
-    n_reseeds_, degenerate_ : int, bool
-        How often, at most 3 times, an empty cluster led to new seeds. Whether a cluster was empty even then: the answer
-        is the last state without one, and a warning says so.
+    history_, n_iter_ : ndarray, int
+        Energy after every round since the last seeds, and the number of these rounds.
     converged_ : bool
-        Whether both tolerances were reached; a warning says so if not.
+        Whether both tolerances were reached; a warning says so if not. An empty cluster leads to new seeds, at most 3
+        times; if there is one even then, the answer is the last state without one.
 
     Guarantees
     ----------
@@ -221,40 +204,30 @@ class VariationalFairClustering(CentreClusterer):
         with np.errstate(divide="ignore"):
             self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
         self.soft_fairness_error_ = found.soft_fairness_error
-        self.history_, self.n_iter_ = np.array(found.history), len(found.history)
-        self.bound_history_, self.n_updates_ = np.array(found.bound.history), found.n_updates
-        self.n_reseeds_, self.degenerate_, self.converged_ = found.n_reseeds, found.degenerate, found.converged
-        if found.degenerate:
-            warn_caller(
-                f"with fairness_weight={found.weight:g} a cluster became empty after {found.n_reseeds} new sets of "
-                "seeds too; the answer is the last state without one. Use a smaller weight, or fewer clusters.",
-                NotConvergedWarning,
+        self.history_, self.n_iter_, self.converged_ = np.array(found.history), len(found.history), found.converged
+        if not found.converged:
+            degenerate = (
+                f"with fairness_weight={found.weight:g} a cluster became empty after {MAX_RESEEDS} new sets of seeds "
+                "too; the answer is the last state without one. Use a smaller weight, or fewer clusters."
             )
-        elif not found.converged:
-            warn_caller(
-                f"the energy still changes after {self.n_iter_} rounds and {found.n_updates} updates. Raise max_iter "
-                "or max_bound_iter.",
-                NotConvergedWarning,
-            )
+            unfinished = f"the energy still changes after {self.n_iter_} rounds. Raise max_iter or max_bound_iter."
+            warn_caller(degenerate if found.degenerate else unfinished, NotConvergedWarning)
         return self
 
     def curve(self, X, weights: Iterable[float], *, sensitive_features) -> list[VariationalResult]:
-        """The trade-off: an answer for each weight, all from the same seeds.
+        """The trade-off: an answer of ``fit`` for each weight, all from the same seeds.
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (n, d)
-            What ``fit`` takes.
+        X, sensitive_features : as in ``fit``
+            Points and groups.
         weights : iterable of float
             Fairness weights, at least 0.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row.
 
         Returns
         -------
         list of VariationalResult
-            The answers of ``fit`` with each weight. Those that have not converged, or kept a former state, say so in
-            ``converged`` and ``degenerate``.
+            Those that have not converged, or kept a former state, say so in ``converged`` and ``degenerate``.
         """
         weights = [float(WEIGHT.require("a fairness weight", weight)) for weight in weights]
         *_, rounds = self._prepare(X, sensitive_features)

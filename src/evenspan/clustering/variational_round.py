@@ -69,8 +69,7 @@ class BoundResult:
 def fairness_error(log_mass: np.ndarray, shares: np.ndarray) -> float:
     r"""Sum over clusters of the divergence :math:`\mathrm{KL}(u \| P_k)` of the overall shares u (G,) from theirs.
 
-    ``log_mass`` (G, c) is the logarithm of the mass, or count, of each group in each cluster; minus infinity where
-    there is none, and the error is then infinite.
+    ``log_mass`` (G, c) is the logarithm of mass or count; where there is none the error is infinite.
     """
     log_shares = log_mass - np.logaddexp.reduce(log_mass, axis=0)
     return float((shares[:, None] * (np.log(shares)[:, None] - log_shares)).sum(axis=None))
@@ -95,19 +94,13 @@ def bound_updates(
     tol: float = 1e-5,
     max_iter: int = 10_000,
 ) -> BoundResult:
-    r"""Minimise clustering costs plus weighted fairness error over soft assignments, from a softmax of the costs.
+    """Minimise clustering costs plus weighted fairness error over soft assignments, from a softmax of the costs.
 
-    One update is
-
-    .. math:: s_{pk} \leftarrow s_{pk} \, e^{-(a_{pk} + \lambda b_{g_p k}) / L} \,\Big/\, \textstyle\sum_{k'} (\ldots) ,
-
-    b being ``fairness_gradient`` at the current S. As b depends on a sample through its group only, S is at all times
-    the softmax of a multiple of the costs plus a table of groups and clusters, and these few numbers are what is
-    updated.
-
-    ``lipschitz`` is L of the first update: it is doubled as long as the energy would rise, and later halved again, down
-    to this value, as far as the energy allows. The updates end when the energy changes relatively by at most ``tol``.
+    ``lipschitz`` is the first and least L; the end is where the energy changes relatively by at most ``tol``.
     """
+    # One update multiplies s_pk by exp(-(a_pk + weight b_gk) / L) for p in group g and scales its sum to one, b being
+    # the gradient. So S is always the softmax of a multiple of the costs plus a table of groups and clusters, and these
+    # few numbers are what is updated. L is doubled while the energy would rise, and halved again where it would not.
     counts = indicators.sum(axis=0)
     shares, codes = counts / counts.sum(axis=0), indicators.argmax(axis=1)
     table = np.zeros((len(shares), len(costs)))  # what the groups add to the costs

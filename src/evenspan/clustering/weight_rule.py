@@ -65,17 +65,9 @@ class WeightRule(Options):
         number(self.start).require("max_weight", self.max_weight)
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
-        """Try weights until the rule ends.
+        """Try weights until the rule ends; ``evaluate(weight)`` gives a result and its MNCE.
 
-        Parameters
-        ----------
-        evaluate : callable
-            ``evaluate(weight)`` gives a result and its MNCE.
-
-        Returns
-        -------
-        tuple
-            The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
+        Returns the result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
         weight, before, tried, result = self.start, 0.0, [], None
         while weight <= self.max_weight:
@@ -105,10 +97,9 @@ def shares_of(counts: ClusterCounts) -> dict[str, float]:
 def settle(
     fairness_weight, solve: Callable[[float], object], facts: Callable[[object], dict]
 ) -> tuple[object, float, list[dict]]:
-    """Solve for the weight given, or for those that a rule asks for.
+    """Solve for the weight given, or for those that a rule asks for: the last result and its weight.
 
-    ``solve(weight)`` gives a result, ``facts(result)`` what to record of it, with its ``"mnce"``. Returned are the last
-    result, its weight, and with a rule what was recorded for each weight tried.
+    Also what ``facts``, its ``"mnce"`` among them, says of the result for each weight that a rule tried.
     """
     if not isinstance(fairness_weight, str | WeightRule):
         return solve(float(fairness_weight)), float(fairness_weight), []

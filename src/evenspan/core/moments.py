@@ -128,11 +128,6 @@ class GroupMoments:
         A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
         """
         batches = FunctionStream(batches) if callable(batches) else batches
-        if not isinstance(batches, Iterable):
-            raise DataError(
-                f"batches is a {type(batches).__name__}; needed is a stream, a function that makes one, or an iterable "
-                "of batches (X, sensitive_features)."
-            )
         sums, at = MomentAccumulator(), 0
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:

@@ -26,9 +26,7 @@ from .inputs import (
 
 
 class Stream(ABC):
-    """Batches of rows with their groups; every ``iter`` starts a new pass from the first row.
-
-    A subclass needs ``__iter__``.
+    """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row.
 
     Attributes
     ----------
@@ -132,7 +130,6 @@ class ArrayStream(Stream):
         return encode_groups(rows_of(self.sensitive_features, 0, self.n_rows))[0]
 
     def __iter__(self) -> Iterator[tuple]:
-        """A new pass over the batches."""
         bounds = ((a, min(a + self.batch_size, self.n_rows)) for a in range(0, self.n_rows, self.batch_size))
         return self._checked((rows_of(self.X, a, b), rows_of(self.sensitive_features, a, b)) for a, b in bounds)
 
@@ -168,23 +165,11 @@ class FunctionStream(Stream):
         self.make = make
 
     def __iter__(self) -> Iterator[tuple]:
-        """A new pass over the batches."""
-        batches = self.make()
-        if not isinstance(batches, Iterable):
-            raise DataError(
-                f"the function returned a {type(batches).__name__}; needed is an iterable of batches (X, groups)."
-            )
-        return self._checked(batches)
+        return self._checked(self.make())
 
 
 class OneShotStream(Stream):
-    """The batches of an iterator, which can be read only once.
-
-    Parameters
-    ----------
-    iterator : iterator
-        Yields ``(X, sensitive_features)``.
-    """
+    """The batches ``(X, sensitive_features)`` of an iterator, which can be read only once."""
 
     one_shot = True
 
@@ -192,7 +177,6 @@ class OneShotStream(Stream):
         self._iterator: Iterator | None = iterator
 
     def __iter__(self) -> Iterator[tuple]:
-        """The one pass over the batches; ``DataError`` when asked for a second time."""
         if self._iterator is None:
             raise DataError(
                 "this stream can be read only once, and a pass over it has been started already. Pass a function that "
@@ -203,27 +187,9 @@ class OneShotStream(Stream):
 
 
 def as_stream(source) -> Stream:
-    """The stream that ``source`` stands for.
+    """A stream as it is, a function as a ``FunctionStream``, an iterator as a ``OneShotStream``.
 
-    Parameters
-    ----------
-    source : Stream, callable or iterator
-        A stream is returned as it is, a function becomes a ``FunctionStream``, an iterator a ``OneShotStream``.
-        Anything else is refused, because a table, a file and a list of batches would look alike.
-
-    Returns
-    -------
-    Stream
-        Batches of rows with their groups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def batches():
-    ...     for start in (0, 2):
-    ...         yield np.arange(start, start + 2.0)[:, None], np.array(["a", "b"])
-    >>> [len(X) for X, groups in as_stream(batches)]
-    [2, 2]
+    Anything else is refused, because a table, a file and a list of batches would look alike.
     """
     if isinstance(source, Stream):
         return source

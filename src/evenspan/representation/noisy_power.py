@@ -36,10 +36,9 @@ class PowerOptions:
 
 @dataclass(eq=False)
 class BlockSums:
-    r"""Sums over rows x with groups, all taken about one origin o near the data; those of more rows are added.
+    r"""Sums over rows x with groups, about one origin o near the data.
 
-    ``products`` are :math:`\sum_i l(i)\, (x_i - o)(x_i - o)^\top W`: one slab where all rows count alike, two (rows
-    inside, rows outside each comparison) for the gap.
+    ``products`` are :math:`\sum_i (x_i - o)(x_i - o)^\top W` over all rows, or over those inside and outside.
     """
 
     counts: np.ndarray  # (G,) rows of each group
@@ -68,11 +67,8 @@ class Operand:
 
 
 def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> BlockSums:
-    """The sums of one batch X (q, d) with group codes (q,): two products with X, and nothing else larger than d x w.
-
-    The rows are never shifted. The inner product is, (X - o)'W = XW - o'W, and the outer one is corrected afterwards
-    by a matrix of rank one.
-    """
+    """The sums of one batch X (q, d) with group codes (q,): two products with X, and nothing else larger than d x w."""
+    # The rows are never shifted: the inner product is, (X - o)'W = XW - o'W; the outer one is corrected by rank one.
     W, origin = operand.W, operand.origin
     X = np.ascontiguousarray(X, W.dtype)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -100,10 +96,9 @@ def _squared_distances(X: np.ndarray, origin: np.ndarray) -> float:
 
 
 def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarray, W: np.ndarray) -> np.ndarray:
-    r"""The product :math:`\sum_i (x_i - c)(x_i - c)^\top W` about another point c, from that about the origin o.
+    r"""The product A about another point: :math:`A - s (\delta^\top W) - \delta (s^\top W) + n \delta (\delta^\top W)`.
 
-    With :math:`\delta = c - o` and :math:`s = \sum_i (x_i - o)` it is
-    :math:`A - s (\delta^\top W) - \delta (s^\top W) + n\, \delta (\delta^\top W)`.
+    Here :math:`\delta` is the shift of the point and s the sum of the n rows about the origin.
     """
     shift, total = shift.astype(W.dtype), total.astype(W.dtype)
     inner = shift @ W
@@ -149,10 +144,9 @@ def random_basis(d: int, width: int, rng: np.random.Generator, dtype) -> np.ndar
 
 
 def ordered_by_size(product: np.ndarray, inner: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """One power step on the symmetric H: an orthonormal basis of the columns of ``product`` = HW; ``inner`` is W'HW.
+    """One power step on the symmetric H: a basis of the columns of ``product`` = HW; ``inner`` is W'HW.
 
-    The columns follow the Ritz values of W, by decreasing absolute value. Also these values (w,), and the rotation
-    (w, w) of W that they belong to.
+    Its order is that of the Ritz values of W, by absolute value. Also these values, and the rotation of W to them.
     """
     inner = inner.astype(np.float64)
     values, rotation = np.linalg.eigh(0.5 * (inner + inner.T))
@@ -180,8 +174,7 @@ def taken_out(V: np.ndarray, U: np.ndarray) -> np.ndarray:
 class FairPowerMethod:
     """State of the method between blocks, O(d (k + m)) numbers. Sums go in, a basis comes out.
 
-    A block is what is added between two calls of ``end_block``. ``end_gap_phase`` fixes what is removed and begins the
-    second phase.
+    A block is what is added between two calls of ``end_block``; ``end_gap_phase`` begins the second phase.
     """
 
     options: PowerOptions
@@ -234,8 +227,6 @@ class FairPowerMethod:
 
     def end_block(self) -> dict:
         """Do one step with what was added since the last one, and say what it did."""
-        if self.fresh == 0:
-            raise DataError("a block ended without a row; needed is at least one.")
         block, fresh, self.fresh = self.pending, self.fresh, 0
         if not np.isfinite(block.products).all():
             raise DataError(
@@ -342,10 +333,9 @@ class FairPowerMethod:
         return np.column_stack(gaps) if gaps else np.zeros((len(self.origin), 0))
 
     def mean_gap_ratios(self, removed: np.ndarray) -> np.ndarray:
-        r"""Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
+        """Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
 
-        The noise of :math:`\hat f` is :math:`(1/n_1 + 1/n_0) \operatorname{tr} \Sigma`, with the variance of all
-        rows. A row that is read again tells nothing new.
+        The noise is (1/n_1 + 1/n_0) tr(Sigma), with the variance of all rows; one read again tells nothing new.
         """
         rest = taken_out(self.mean_gaps, removed)
         shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))

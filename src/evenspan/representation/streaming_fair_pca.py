@@ -294,14 +294,8 @@ class StreamingFairPCA(SubspaceEstimator):
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d), Stream, callable or iterator
             A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them.
-        y : array-like of shape (n,), optional
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row of a table; a stream brings its own, and this must be left out.
-
-        Returns
-        -------
-        self
+        y, sensitive_features : as in ``NullItOutPCA.fit``
+            A stream brings its own groups, and they must be left out.
         """
         self._check_options()
         return self._store(self._summary(self._run(self._reader(X, sensitive_features))))
@@ -316,20 +310,12 @@ class StreamingFairPCA(SubspaceEstimator):
 
         Parameters
         ----------
-        X : array-like, DataFrame or sparse matrix of shape (b, d)
-            A batch of rows.
-        y : array-like of shape (b,), optional
-            Not used.
-        sensitive_features : array-like of shape (b,) or (b, p), Series or DataFrame
-            Their groups.
+        X, y, sensitive_features : as in ``NullItOutPCA.fit``
+            A batch of rows and their groups.
         phase : {"gap", "components"}
             Which of the two iterations the batch is for.
         end_block : bool
             False keeps the sums for the next call.
-
-        Returns
-        -------
-        self
         """
         first = not hasattr(self, "_power")
         if first:
