@@ -55,6 +55,7 @@ Below: [tables](#table-by-table), [all numbers](#all-numbers), [claims](#claims-
 
 {raw(_plain("Claims per paper and answer", answers))}
 
+(table-by-table)=
 ## Table by table
 
 One field for each number. A field leads to its row below, and to those beside it.
@@ -62,6 +63,7 @@ One field for each number. A field leads to its row below, and to those beside i
 {raw(ledger_heat.legend())}
 
 {pictures}
+(all-numbers)=
 ## All numbers
 
 {len(frame):,} numbers. A deviation is ours minus published: beside the result in per cent of the published number, and
@@ -70,6 +72,7 @@ change; [how to cite a number](ch-cite).
 
 {raw(_numbers(frame))}
 
+(claims-of-the-papers)=
 ## Claims of the papers
 
 {len(judged)} claims. An answer is computed, never typed, with the numbers beside it. Where the printed tables
