@@ -63,6 +63,7 @@ One field for each number. A field leads to its row below, and to those beside i
 {raw(ledger_heat.legend())}
 
 {pictures}
+
 (all-numbers)=
 ## All numbers
 
