@@ -25,7 +25,6 @@ VALUES = {
     "ColumnUse": "auditing.columns",
     "FairSubspace": "core.answer",
     "Kernel": "core.kernels",
-    "KernelDirections": "representation.fair_kernel_pca",
     "WeightRule": "clustering.weight_rule",
 }
 

@@ -105,10 +105,19 @@ class CentreClusterer(FairClusterer):
     """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
 
     def predict(self, X) -> np.ndarray:
-        """The cluster (m,) whose centre is nearest to each row of X (m, d).
+        """The cluster whose centre is nearest to each row.
 
         Groups play no part: how fair the answer is for new rows, ``ClusterCounts.from_labels(labels, groups)`` says. On
         the fitting sample it need not be ``labels_``, which pay for fairness.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (m, d)
+            New rows.
+
+        Returns
+        -------
+        ndarray of shape (m,)
         """
         check_is_fitted(self)
         X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")

@@ -45,7 +45,7 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     Parameters
     ----------
-    n_clusters, fairness_weight, random_state, on_single_group : as in ``FairKernelKMeans``
+    n_clusters, fairness_weight : as in ``FairKernelKMeans``
         With weight 0 it is the method without fairness ("FMKKM-f").
     kernels : {"twelve", "precomputed"}, default "twelve"
         The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n), which keeps its
@@ -59,6 +59,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         Alternations at most; the published program has 10.
     tol : float, default 1e-10
         From the third round on, a smaller relative change of the objective ends them.
+    random_state, on_single_group : as in ``FairKernelKMeans``
+        The generator is for the start.
 
     Attributes
     ----------

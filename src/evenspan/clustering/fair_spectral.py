@@ -161,8 +161,8 @@ class FairSpectralClustering(FairClusterer):
 
     Parameters
     ----------
-    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
-        The number c, at most n less the rank of F; the generator is for the starts of k-means and of Lanczos.
+    n_clusters : int
+        The number c, at most n less the rank of F.
     affinity : {"nearest_neighbors", "precomputed"}, default "nearest_neighbors"
         The graph. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse.
     n_neighbors : int, default 20
@@ -172,6 +172,8 @@ class FairSpectralClustering(FairClusterer):
     solver : {"auto", "null_space", "lanczos"}, default "auto"
         "null_space" works with dense matrices on a basis of the feasible vectors; "lanczos" needs products of the graph
         with vectors only. They answer the same problem. "auto" is "null_space" up to 800 samples.
+    random_state, on_single_group : as in ``FairKernelKMeans``
+        The generator is for the starts of k-means and of Lanczos.
 
     Attributes
     ----------

@@ -213,12 +213,14 @@ class FairnessFirstClustering(CentreClusterer):
 
     Parameters
     ----------
-    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
-        The number c; the generator is for the k-means runs of stage 1.
+    n_clusters : int
+        The number c.
     threshold : float in [0, 1], default 0.9
         The share :math:`\theta` of the first balance that stage 2 must keep. 1 keeps all of it, 0 none.
     max_iter : int, default 100
         Largest number of passes of stage 3.
+    random_state, on_single_group : as in ``FairKernelKMeans``
+        The generator is for the k-means runs of stage 1.
 
     Attributes
     ----------

@@ -117,14 +117,19 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters, kernel, gamma, random_state : as in ``FairKernelKMeans``
+    n_clusters : int
+        The number c.
     algorithm : {"lloyd", "relaxed"}, default "lloyd"
         "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
+    kernel, gamma : as in ``FairKernelKMeans``
+        The kernel and its factor.
     n_init : int, default 10
         Starts; the best is taken. Those of "lloyd" are random labels, the first one relaxed.
     max_iter : int, default 300
         Steps of "lloyd" from one start.
+    random_state : as in ``FairKernelKMeans``
+        The generator is for the starts.
 
     Attributes
     ----------

@@ -179,8 +179,16 @@ class KernelInput:
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre in the feature space is nearest to each row.
 
-        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness. With
-        ``kernel="precomputed"``, X holds the kernel values of new rows with the fitting sample, (m, n).
+        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (m, d)
+            New rows, or their kernel values (m, n) with the fitting sample if ``kernel="precomputed"``.
+
+        Returns
+        -------
+        ndarray of shape (m,)
         """
         check_is_fitted(self)
         X = numeric_table(self, X, reset=False)

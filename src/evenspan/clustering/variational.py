@@ -113,8 +113,8 @@ class VariationalFairClustering(CentreClusterer):
 
     Parameters
     ----------
-    n_clusters, random_state, on_single_group : as in ``FairKernelKMeans``
-        The number c; the generator is for the seeds, which are those of k-means++.
+    n_clusters : int
+        The number c.
     fairness_weight : float, default 1.0
         The weight lambda. It is worth as much as costs of that size, so that what it does depends on the scale of X and
         on n.
@@ -122,6 +122,8 @@ class VariationalFairClustering(CentreClusterer):
         Stop when the energy changes relatively by at most ``tol`` from round to round; most rounds.
     max_bound_iter : int, default 10000
         Most updates of the soft assignments in a round.
+    random_state, on_single_group : as in ``FairKernelKMeans``
+        The generator is for the seeds, which are those of k-means++.
 
     Attributes
     ----------
@@ -219,10 +221,12 @@ class VariationalFairClustering(CentreClusterer):
 
         Parameters
         ----------
-        X, sensitive_features : as in ``fit``
-            Points and groups.
+        X : as in ``fit``
+            Points.
         weights : iterable of float
             Fairness weights, at least 0.
+        sensitive_features : as in ``fit``
+            Groups.
 
         Returns
         -------

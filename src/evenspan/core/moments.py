@@ -152,10 +152,8 @@ class GroupMoments:
 
         Parameters
         ----------
-        X : dask Array of shape (n, d) or dask DataFrame
-            Cut by rows; an array cut by columns too is rechunked to whole rows.
-        sensitive_features : dask or NumPy array, Series, DataFrame, str or list of str
-            Group labels; cut to fit the chunks of X. Names mean columns of a data frame, which are then no features.
+        X, sensitive_features : dask Array or DataFrame, and labels or names of columns
+            As in ``DaskStream``.
         """
         from .dask import summed_chunks
 

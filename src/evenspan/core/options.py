@@ -78,12 +78,6 @@ def flag() -> Option:
     return Option(lambda value: isinstance(value, bool | np.bool_), "True or False")
 
 
-#: A precision of floating-point numbers.
-PRECISION = Option(
-    lambda value: getattr(value, "__name__", str(value)) in ("float64", "float32"), "'float64' or 'float32'"
-)
-
-
 class Options:
     """Mixin of every estimator: checks the constructor's arguments against the class's table of options."""
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.base import clone
 from sklearn.svm import LinearSVC
+from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
@@ -208,8 +209,9 @@ class INLP(ErasingEstimator):
 
 def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
     """The rows of X, centred and without their part in the span of Q."""
-    np.subtract(X, mean, out=out)
-    out -= (out @ Q) @ Q.T
+    for rows in gen_batches(len(X), 4096):
+        np.subtract(X[rows], mean, out=out[rows])
+        out[rows] -= (out[rows] @ Q) @ Q.T
 
 
 def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ class BlockReader:
                 self.labels = union_labels(self.labels, encode_groups(batch[1])[0])
         self._batches: Iterator = chain([first], batches)  # of what can be read only once
         self._rest, self._number, self._at = None, 0, 0  # of the last batch; batches and rows read in this pass
-        X = np.asarray(first[0])
+        X = np.ascontiguousarray(first[0])
         self.d, pixels = X.shape[1], X.dtype.kind in "bu" and X.dtype.itemsize == 1
         self.dtype = np.dtype(np.float32 if pixels or X.dtype == np.float32 else np.float64)
         with np.errstate(invalid="ignore", over="ignore"):  # the first block will name the entry
@@ -296,6 +296,10 @@ class StreamingFairPCA(SubspaceEstimator):
             A table (a memory map is read batch by batch), or batches ``(X, groups)`` as ``as_stream`` takes them.
         y, sensitive_features : as in ``NullItOutPCA.fit``
             A stream brings its own groups, and they must be left out.
+
+        Returns
+        -------
+        self
         """
         self._check_options()
         return self._store(self._summary(self._run(self._reader(X, sensitive_features))))
@@ -316,6 +320,10 @@ class StreamingFairPCA(SubspaceEstimator):
             Which of the two iterations the batch is for.
         end_block : bool
             False keeps the sums for the next call.
+
+        Returns
+        -------
+        self
         """
         first = not hasattr(self, "_power")
         if first:

@@ -172,10 +172,10 @@ def smaller_gap_over_k() -> Answer:
     rows = full("vu2022-components", *asked, protocol="out-of-sample", **asked)
     found = gaps(rows).pivot(index=["dataset", "k"], columns="method", values="gap")
     smaller = (found["RFPCA"] < found["PCA"]) & (found["RFPCA"] < found["FairPCA"])
-    share, most = smaller.mean(), rule("V27", "most, with all of Biodeg")
+    share, most, some = smaller.mean(), rule("V27", "most, with all of Biodeg"), rule("V27", "some")
     holds = share > rule("V27", "nearly all") or (share > most and smaller.loc["biodeg"].all())
     numbers = {"values of k and data sets with the smallest gap": f"{smaller.sum()} of {len(smaller)}"}
-    return Answer(HOLDS if holds else IN_PART if share > rule("V27", "some") else NOT_SO, numbers)
+    return Answer(HOLDS if holds else IN_PART if share > some else NOT_SO, numbers)
 
 
 def spectrum_between() -> Answer:
