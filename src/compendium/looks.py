@@ -9,12 +9,10 @@ differs in how the marker is filled, and is drawn below the method itself.
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
-from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
 from evenspan.core.errors import ConfigurationError
-from evenspan.displays import style
-from evenspan.displays.method_looks import DASHES, FAMILIES, Dash, size_at
+from evenspan.displays.method_looks import DASHES, FAMILIES, Dash, left_over, size_at
 from evenspan.methods import METHODS, Marker
 
 if TYPE_CHECKING:
@@ -283,12 +281,8 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             )
         dash = _dash(_methods()[own.method].linestyle, fills.index(free[0]))
         found[name] = own._replace(fill=free[0], linestyle=dash)
-    # A marker that stands for a method in this figure stands for nothing else there, so that grey is enough.
-    seen = {own.marker for own in found.values()}
-    markers = [marker for marker in style.MARKERS if marker not in seen] or list(style.MARKERS)
-    pairs = zip(cycle(style.COLOURS), cycle(markers), strict=False)
-    for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
-        found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, FILLS[0], 8.0, "", "")
+    for name, own in left_over(strange, {own.marker for own in found.values()}).items():
+        found[name] = Look(own.colour, own.marker, own.linestyle, name, FILLS[0], own.size, "", "")
     return {name: found[name] for name in names}
 
 

@@ -5,7 +5,6 @@ data cards and the ledger are generated; sources and results are copied beside t
 include and link to them. Files that stay the same are left alone, and what no source gives any more is deleted.
 """
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,11 +26,6 @@ One card for each data set: where it comes from, under which licence, who is in 
 known to be wrong with it and what may not be concluded from it.
 
 """
-
-
-def toc_pages(toc: Path) -> list[str]:
-    """Every page that the table of contents names, in its order; patterns are left out."""
-    return re.findall(r"\b(?:root|file): ([^\s}]+?)(?:\.md|\.ipynb)?[\s}]", toc.read_text(encoding="utf-8"))
 
 
 def stage() -> bool:

@@ -5,7 +5,7 @@ palette of their own and are told by their place among the sorted labels of thei
 figure needs its colours to be read: every mark has a second sign, and every colour is at least 3:1 against white.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -90,14 +90,15 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
             family, marker = METHODS[name].equalises, METHODS[name].marker
             place = [other for other, method in METHODS.items() if method.equalises == family].index(name)
             found[name] = Look(FAMILIES[family][place], marker, DASHES[place], name, size_at(place, marker))
-    # A marker that stands for a method in this figure stands for nothing else there.
-    seen = {own.marker for own in found.values()}
-    markers = [marker for marker in style.MARKERS if marker not in seen] or list(style.MARKERS)
-    strange = [name for name in names if name not in found]
-    pairs = zip(cycle(style.COLOURS), cycle(markers), strict=False)
-    for place, (name, (colour, marker)) in enumerate(zip(strange, pairs, strict=False)):
-        found[name] = Look(colour, marker, DASHES[place % len(DASHES)], name, 8.0)
+    found |= left_over([name for name in names if name not in found], {own.marker for own in found.values()})
     return {name: found[name] for name in names}
+
+
+def left_over(names: Iterable[str], taken: Container[Marker]) -> dict[str, Look]:
+    """Looks for series that are no methods: a marker that stands for a method in the figure stands for nothing else."""
+    markers = [marker for marker in style.MARKERS if marker not in taken] or list(style.MARKERS)
+    dress = zip(cycle(style.COLOURS), cycle(markers), cycle(DASHES), strict=False)
+    return {name: Look(*one, name, 8.0) for name, one in zip(names, dress, strict=False)}
 
 
 def group_looks(labels: Sequence) -> dict:
