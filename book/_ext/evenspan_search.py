@@ -105,7 +105,8 @@ def _methods(env):
             names = dict.fromkeys(name for variant in looks.NAMES.get(method, ()) for name in variant)
             words = " ".join([*names, looks.known()[method][0], "method"])
             yield f"{method} ({name})", api.page(name), "", words, 1
-            for chapter in api.derivations(getattr(evenspan, name).__module__):
+            derived = api.derivations(getattr(evenspan, name).__module__)
+            for chapter in (chapter for chapter in derived if chapter in env.titles):  # some books have a part of it
                 yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{name} {words}", 1
 
 
