@@ -208,7 +208,7 @@ def test_a_page_that_runs_is_accessible_by_day_and_by_night(visit):
     begin(page)
     page.get_by_label("simulations", exact=True).fill("none")
     page.get_by_role("button", name="Run with these").click()
-    page.get_by_role("alert").get_by_text("'simulations' needs a whole number").wait_for()
+    page.get_by_role("alert").get_by_text("parameter 'simulations' is 'none'").wait_for()
     write(page, first(page), "1 / 0")
     page.keyboard.press("Shift+Enter")
     done(page, word="failed: ZeroDivisionError")

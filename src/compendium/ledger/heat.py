@@ -125,7 +125,7 @@ def bars(numbers: pd.DataFrame, by: str) -> Figure:
     order = [one for one in Result if one.value in counted]
     panel = counted[[one.value for one in order]].plot.barh(
         stacked=True, color=[COLOURS[one] for one in order], edgecolor="white", width=0.7,
-        figsize=(7.2, 0.24 * len(counted) + 1.0), xlabel="printed numbers", ylabel="", fontsize="small", grid=False,
+        figsize=(6.4, 0.24 * len(counted) + 1.0), xlabel="printed numbers", ylabel="", fontsize="small", grid=False,
     )  # fmt: skip
     panel.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
     return panel.figure
