@@ -46,9 +46,8 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     size = float(np.linalg.norm(values))
     if values[-1] < -RANK_CUT * size:
         warn_caller(
-            f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm), so no feature space "
-            "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are "
-            "taken; that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf'.",
+            f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm): no feature space has "
+            "it, and another answer may keep more. Use a positive semidefinite kernel, such as 'rbf'.",
             IndefiniteKernelWarning,
         )
     kept = values > RANK_CUT * size
@@ -79,24 +78,22 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         A callable gets two tables of points and returns their kernel values (n, m). With "precomputed", X is the
         kernel matrix, in ``transform`` the values between new points and all rows that ``fit`` was given.
     gamma : {"scale", "auto"} or float, default "scale"
-        The factor in "rbf", "polynomial" and "sigmoid". "scale" is 1 / (d v), where v is the variance of all entries
-        of the fitted rows pooled; "auto" is 1 / d. Larger tells closer points apart.
+        The factor in "rbf", "polynomial" and "sigmoid". "scale" is 1 / (d v), v being the variance of all entries of
+        the fitted rows pooled; "auto" is 1 / d. Larger tells closer points apart.
     kernel_params : dict, optional
         ``degree`` (3) and ``coef0`` (1) of "polynomial", ``coef0`` of "sigmoid".
     center : {"overall", "none"}, default "overall"
         Point of feature space about which second moments are taken: the mean, or, as the authors do, zero.
-    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label : as in ``FairPCA``
+    match, covariance_fraction, tradeoff, criterion, positive_label : as in ``FairPCA``
         The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
         kernel PCA are appended; with ``criterion="equal_opportunity"`` ``gamma`` and anchors are of favourable rows.
-    attributes, numeric_attributes : as in ``FairPCA``
+    attributes, numeric_attributes, on_single_group : as in ``FairPCA``
         What is compared, and the quantities that every output becomes uncorrelated with.
     n_landmarks : int, optional
         Represent points by their kernel values with so many random rows of the fitting sample. More is closer to the
         full answer; all rows give it exactly.
-    random_state : int, default 0
+    random_state : int, Generator or None, default 0
         Decides which rows are landmarks.
-    on_single_group : {"raise", "warn"}, default "raise"
-        With one group only; "warn" gives standard kernel PCA.
 
     Attributes
     ----------
@@ -109,7 +106,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
     kernel_, gamma_ : Kernel, float or None
         The kernel with all its parameters fixed, and its factor.
-    constraint_rank_, certificate_, tradeoff_weight_, group_labels_, group_counts_ : as in ``FairPCA``
+    constraint_rank_, certificate_, group_labels_, group_counts_ : as in ``FairPCA``
         With landmarks or ``match="covariance"`` the certificate is about what these leave.
 
     Guarantees
@@ -158,7 +155,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         match="mean",
         covariance_fraction=0.5,
         tradeoff=None,
-        tradeoff_power=1,
         criterion="demographic_parity",
         positive_label=1,
         attributes="marginal",
@@ -175,7 +171,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.match = match
         self.covariance_fraction = covariance_fraction
         self.tradeoff = tradeoff
-        self.tradeoff_power = tradeoff_power
         self.criterion = criterion
         self.positive_label = positive_label
         self.attributes = attributes
@@ -218,14 +213,13 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         weights = row_weights(sample_weight, n)
         if self.criterion == "equal_opportunity":
             groups, _ = split_attributes(sensitive_features, self.numeric_attributes)
-            marginal = self.attributes == "marginal"
-            _, weights = favourable_rows(
-                y, self.positive_label, groups, n, marginal=marginal, sample_weight=sample_weight
-            )
+            _, weights = favourable_rows(y, self.positive_label, groups, n, self.attributes, sample_weight)
         weights = np.ones(n) if weights is None else weights
-        if not weights.any():
-            raise DataError("all weights are zero; needed is at least one row with a positive weight.")
-        anchors = self._anchors(np.flatnonzero(weights), rng)
+        rows = anchors = np.flatnonzero(weights)
+        if self.n_landmarks is not None:
+            if self.n_landmarks > len(rows):
+                raise ConfigurationError(f"n_landmarks={self.n_landmarks}; the sample has {len(rows)} fitted rows.")
+            anchors = np.sort(rng.choice(rows, size=self.n_landmarks, replace=False))
         self.kernel_ = resolve_kernel(self.kernel, X, weights, gamma=self.gamma, params=self.kernel_params)
         if self.kernel_.name == "linear" and self.center == "overall":
             # Far from zero products keep no digits of what is to be compared.
@@ -248,9 +242,9 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.dual_coef_, self.offset_ = B @ V, offset
         if fair.standard_subspace_ is not None:
             V, offset = self._oriented(fair.standard_subspace_, T[anchors])
-            self.dual_coef_ = np.hstack([self.dual_coef_, fair.tradeoff_weight_ * (B @ V)])
-            self.offset_ = np.append(self.offset_, fair.tradeoff_weight_ * offset)
-        for name in ("constraint_rank_", "certificate_", "tradeoff_weight_", "group_labels_", "group_counts_"):
+            self.dual_coef_ = np.hstack([self.dual_coef_, self.tradeoff * (B @ V)])
+            self.offset_ = np.append(self.offset_, self.tradeoff * offset)
+        for name in ("constraint_rank_", "certificate_", "group_labels_", "group_counts_"):
             setattr(self, name, getattr(fair, name))
         return self
 
@@ -276,14 +270,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def _n_features_out(self) -> int:
         return self.dual_coef_.shape[1]
-
-    def _anchors(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """All fitted rows, or the landmarks among them."""
-        if self.n_landmarks is None:
-            return rows
-        if self.n_landmarks > len(rows):
-            raise ConfigurationError(f"n_landmarks={self.n_landmarks}; needed are at most the {len(rows)} fitted rows.")
-        return np.sort(rng.choice(rows, size=self.n_landmarks, replace=False))
 
     @staticmethod
     def _oriented(subspace, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

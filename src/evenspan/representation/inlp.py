@@ -5,19 +5,18 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.moments import GroupMoments
+from ..core.linalg import span
 from ..core.options import Option, whole
-from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share
+from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
-#: Root mean square of the features below which a first classifier without weights does not say that there is nothing.
-SMALL = 1e-2
 
 
 class INLP(ErasingEstimator):
@@ -41,37 +40,31 @@ class INLP(ErasingEstimator):
     classifier : estimator, optional
         Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal)
         without intercept, as published. It is cloned; where its random state is None it gets one.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: one classifier for each of them in every iteration, all of which are removed, or one
-        for the combinations of their values.
-    on_single_group : as in ``FairPCA``
-        With "warn" nothing is erased for an attribute with one group.
+    attributes, on_single_group : as in ``FairPCA``
+        With several attributes one classifier for each of them in every iteration, all of which are removed, or one
+        for the combinations of their values; with "warn" nothing is erased for an attribute with one group.
     random_state : int, Generator or None, default 0
         Seed of the random subspace, and of classifiers that draw.
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
-        Orthonormal rows inside the surviving space.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
+        As in ``StandardPCA``: orthonormal rows inside the surviving space.
     projection_, rank_ : ndarray of shape (d, d), int
         The orthogonal projector onto the surviving space, and its rank.
     n_iter_ : int
         How many classifiers were removed.
-    accuracies_ : ndarray of shape (removed + 1,) or (removed + 1, p)
-        Training accuracy of each classifier (of each of p attributes); the last, trained on the erased points, was not
-        removed.
-    score_, majority_share_ : float
-        The last of them, and the share of the largest group: of the attribute that is told best beyond that share.
+    accuracies_, score_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, p), float
+        Training accuracy of each classifier (of each of p attributes), the last of which was trained on the erased
+        points; and its accuracy on the attribute that it tells best.
+    majority_share_ : float
+        The share of the largest group, of the same attribute.
     vanished_, converged_ : bool
         Whether the weights of the last classifier vanished, so that every further iteration would repeat it; whether
-        they did, or ``score_`` is at most the majority share. Not if the first one vanished for small features only.
-    classifier_warnings_ : int
-        How many classifiers reported that they had not converged.
+        they did, or ``score_`` is at most the majority share.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The choice of that space is
         heuristic and has no bound.
-    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
@@ -79,8 +72,7 @@ class INLP(ErasingEstimator):
     the same kind is no more often right than the majority, or has no weights: means may still differ. The data are
     centred, so that the missing intercept is the zero of every score. Classifiers without intercept can stay below the
     majority share although they separate; then only vanished weights show that nothing is left, so the first classifier
-    is removed whatever its accuracy. The penalty of the classifier is fixed: on features far smaller than 1 its weights
-    vanish at once, nothing is removed, and a warning says so.
+    is removed whatever its accuracy.
 
     Complexity
     ----------
@@ -126,41 +118,25 @@ class INLP(ErasingEstimator):
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _erased(self, X: np.ndarray, parts: list, moments: GroupMoments, rng) -> tuple[np.ndarray, dict]:
-        kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
-        return self._iterate(X, moments.mean, parts, kept, self._make_classifier(rng))
-
     def _unfinished(self, learnt: dict) -> str:
-        if learnt["vanished_"]:
-            advice = (
-                "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
-                "instance with sklearn.preprocessing.StandardScaler)."
-            )
-        elif self.max_iter is not None:
-            advice = "Raise max_iter."
-        elif (self.n_components or 1) > 1:
-            advice = "Ask for fewer components."
-        else:
-            advice = "Removing it, too, would leave nothing."
         return (
             f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
-            f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). {advice}"
+            f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). Raise max_iter, or ask for "
+            "fewer components."
         )
 
-    def _iterate(
-        self, X: np.ndarray, mean: np.ndarray, parts: list[np.ndarray], kept: int, classifier
-    ) -> tuple[np.ndarray, dict]:
-        """Orthonormal basis (d, r) of the span of all removed weights, and what happened as fitted attributes."""
-        d = X.shape[1]
+    def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
+        d, classifier = X.shape[1], self._make_classifier(rng)
+        kept = 1 if self.n_components is None else require_components(self.n_components, d - 1, d, "")
         shares = np.array([majority_share(part) for part in parts])
-        Q, accuracies, unheard, XP = np.zeros((d, 0)), [], 0, np.empty(X.shape)
+        Q, accuracies, XP = np.zeros((d, 0)), [], np.empty(X.shape)
         while True:
             _erase(X, mean, Q, XP)
             if not accuracies:
-                unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
+                unit = max(float(np.linalg.norm(XP)) / np.sqrt(XP.size), 1.0)
             weights, found = [], []
             for part in parts:
-                unheard += fit_counting(classifier, XP, part)
+                classifier.fit(XP, part)
                 if not hasattr(classifier, "coef_"):
                     raise ConfigurationError(
                         f"classifier={classifier!r} has no coef_ after fitting; needed is a linear classifier, for "
@@ -177,23 +153,20 @@ class INLP(ErasingEstimator):
             useful = [W for W, nothing in zip(weights, vanished, strict=True) if not nothing]
             if finished or not useful:
                 break
-            wider = _extend(Q, np.vstack(useful))
+            wider = span(np.hstack([Q, normalize(np.vstack(useful)).T]), rtol=VANISHED)
             if wider.shape[1] == Q.shape[1] or (self.max_iter is None and wider.shape[1] > d - kept):
                 break
             Q = wider
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
-        # The penalty of a classifier is fixed, and hides in small features what there is: nothing is known then.
-        too_small = bool(parts) and not done and vanished.all() and unit < SMALL
-        worst = int(np.argmax(np.array(found) - shares)) if parts else None
+        worst = int(np.argmax(np.array(found) - shares))
         learnt = {
             "accuracies_": np.array(accuracies)[:, 0] if len(parts) == 1 else np.array(accuracies),
             "n_iter_": done,
-            "score_": 1.0 if worst is None else found[worst],
-            "majority_share_": 1.0 if worst is None else float(shares[worst]),
+            "score_": found[worst],
+            "majority_share_": float(shares[worst]),
             "vanished_": bool(vanished.all()),
-            "converged_": silent and not too_small,
-            "classifier_warnings_": unheard,
+            "converged_": silent,
         }
         return Q, learnt
 
@@ -212,15 +185,3 @@ def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> N
     for rows in gen_batches(len(X), 4096):
         np.subtract(X[rows], mean, out=out[rows])
         out[rows] -= (out[rows] @ Q) @ Q.T
-
-
-def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the columns of Q and the rows of W; rows that add less than 1e-8 of their length do not."""
-    rows = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), np.finfo(float).tiny)
-    for _ in range(2):  # twice is enough
-        rows = rows - (rows @ Q) @ Q.T
-    _, s, new = np.linalg.svd(rows, full_matrices=False)
-    new = new[s > VANISHED]
-    new = new - (new @ Q) @ Q.T
-    added, _ = np.linalg.qr(new.T)
-    return np.hstack([Q, added])
