@@ -123,39 +123,33 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
 
 
-def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:
+def _target(y, option: str, n: int, ndim: int = 1) -> np.ndarray:
+    y = None if y is None else np.asarray(in_pandas(y))
+    if y is None or len(y) != n or y.ndim > ndim or pd.isna(y).any():
+        seen = "there is none" if y is None else f"it has shape {y.shape}, {int(pd.isna(y).sum(axis=None))} missing"
+        raise DataError(
+            f"{option} needs the target, and {seen}; needed is fit(X, y, sensitive_features=...) with y of shape "
+            f"({n},){' or (n, s)' if ndim == 2 else ''}, as many as X has rows, and none missing."
+        )
+    return y
+
+
+def target_columns(y, keep: str | None, n: int) -> np.ndarray | None:
     """The columns (n, s) whose covariance is to be kept: of numbers themselves, or an indicator of each class of y."""
     if keep is None:
         return None
-    if y is None:
-        raise DataError(f"keep={keep!r} needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(in_pandas(y))
-    if len(y) != n or y.ndim > (2 if keep == "values" else 1):
-        many = " or (n, s)" if keep == "values" else ""
-        raise DataError(f"y has shape {y.shape}; keep={keep!r} needs (n,){many} with n = {n}, the rows of X.")
-    if keep == "values":
-        try:
-            return y.astype(np.float64).reshape(n, -1)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"keep='values' and y is not numeric: {error}. Set keep='classes'.") from error
-    codes, classes = pd.factorize(y)
-    if (codes < 0).any():
-        raise DataError(f"y has {int((codes < 0).sum(axis=0))} missing value(s). Drop those rows.")
-    if len(classes) > d:
-        raise DataError(
-            f"y has {len(classes)} classes, and {d} feature(s) cannot keep a covariance with each. Merge classes, or "
-            "set keep='values' if y is a number."
-        )
-    return (codes[:, None] == np.arange(len(classes))).astype(np.float64)
+    y = _target(y, f"keep={keep!r}", n, 2 if keep == "values" else 1)
+    if keep == "classes":
+        return pd.get_dummies(pd.Series(y)).to_numpy(dtype=np.float64)
+    try:
+        return y.astype(np.float64).reshape(n, -1)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"keep='values' and y is not numeric: {error}. Set keep='classes'.") from error
 
 
 def favourable_rows(y, positive_label, groups, n: int, attributes: str, sample_weight=None) -> tuple:
     """Groups and row weights for equal opportunity: weight 0 for all rows but those with ``y == positive_label``."""
-    if y is None:
-        raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(in_pandas(y))
-    if y.shape != (n,):
-        raise DataError(f"y has shape {y.shape}; needed is one value for each of the {n} rows of X.")
+    y = _target(y, "criterion='equal_opportunity'", n)
     favourable = y == positive_label
     if not favourable.any():
         raise DataError(

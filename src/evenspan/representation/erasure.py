@@ -22,7 +22,7 @@ ERASURE_OPTIONS = {"select": one_of("pca", "arbitrary"), **GROUP_OPTIONS}
 
 
 class ErasingEstimator(PointsEstimator):
-    """Base of the methods whose classifiers find a space to erase; a method implements ``_erased`` and ``_unfinished``.
+    """Base of the methods whose classifiers find a space to erase; a method implements ``_erased``.
 
     ``_erased(X, parts, mean, rng)`` gives its orthonormal basis (d, r) and what was learnt. ``parts`` holds the group
     of each row for each attribute that has several groups, or for the combinations of their values.
@@ -39,7 +39,12 @@ class ErasingEstimator(PointsEstimator):
         subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
         d, r = erased.shape
         if not learnt["converged_"]:
-            warn_caller(self._unfinished(learnt), IncompleteErasureWarning)
+            warn_caller(
+                f"after {learnt['n_iter_']} iteration(s) a linear classifier still has training accuracy "
+                f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). Raise max_iter or rank, "
+                "or ask for fewer components; and standardise the data.",
+                IncompleteErasureWarning,
+            )
         return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_": d - r})
 
 
@@ -60,10 +65,7 @@ def surviving_subspace(
     select: Literal["pca", "arbitrary"],
     rng: np.random.Generator,
 ) -> FairSubspace:
-    """Components in the complement of the orthonormal columns ``erased`` (d, r), and the bound on their variance.
-
-    The certificate is about the choice inside that space, not about whether another should have been erased.
-    """
+    """Components in the complement of the orthonormal columns ``erased`` (d, r), and how good they are there."""
     d, r = erased.shape
     basis = surviving_basis(erased)
     k = d - r if n_components is None else n_components
@@ -71,17 +73,14 @@ def surviving_subspace(
     problem = f"trace of V'SV over orthonormal V inside the {d - r} directions that survive the erasure"
     V, certificate = best_inside(moments.scatter, basis, k, problem, erased)
     if select == "arbitrary" and k < d - r:
-        # The public programs ask a Lanczos solver for eigenvectors of a projector, whose eigenvalues are all equal:
-        # rounding chooses, and for the row of a constant feature there is none. Drawn in the space of all features, so
-        # that it is the same whatever basis of the surviving space rounding produced.
+        # In the public programs rounding chooses eigenvectors of a projector; rows of constant features stay zero.
+        # Drawn in the space of all features: the same whatever the basis of the surviving space.
         draws, deviation = rng.normal(size=(d, k)), np.sqrt(np.diag(moments.scatter) / moments.n)
         constant = deviation <= 1e-12 * np.hypot(moments.mean, deviation)
         if k <= d - r - int(constant.sum(axis=0)):
             draws[constant] = 0.0
         V, _ = np.linalg.qr(basis @ (basis.T @ draws))
-        # Of the surviving scatter, as the bound: that of all features would bring back the rounding of what was erased.
-        C = basis.T @ V
-        reached = float(np.trace(C.T @ (basis.T @ moments.scatter @ basis) @ C))
+        reached = float(np.trace(V.T @ moments.scatter @ V))
         residual = float(np.abs(erased.T @ V).max(initial=0.0))
         certificate = Certificate(problem, reached, certificate.dual, residual)
     return FairSubspace(V, moments.mean, certificate)

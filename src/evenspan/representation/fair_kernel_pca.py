@@ -67,8 +67,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         \quad \text{subject to} \quad A^\top K A = I_k, \quad Z^\top K A = 0 .
 
     With the coordinates :math:`K^{1/2}` of the sample in its own span this is fair PCA, and so it is computed. For two
-    groups :math:`Kz` is a multiple of the witness function of their maximum mean discrepancy (MMD): the method takes
-    the witness out of the feature space and does PCA with what is left.
+    groups :math:`Kz` is a multiple of the witness function of their maximum mean discrepancy: it is taken out of the
+    feature space, and PCA is done with what is left.
 
     Parameters
     ----------
@@ -77,35 +77,28 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         A callable gets two tables of points and returns their kernel values (n, m). With "precomputed", X is the
         kernel matrix, in ``transform`` the values between new points and all rows that ``fit`` was given.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor in "rbf", "polynomial" and "sigmoid". "scale" is 1 / (d v), v being the variance of all entries of
-        the fitted rows pooled; "auto" is 1 / d. Larger tells closer points apart.
-    kernel_params : dict, optional
-        ``degree`` (3) and ``coef0`` (1) of "polynomial", ``coef0`` of "sigmoid".
-    center : {"overall", "none"}, default "overall"
-        Point of feature space about which second moments are taken: the mean, or, as the authors do, zero.
-    match, covariance_fraction, tradeoff, criterion, positive_label : as in ``FairPCA``
-        The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
-        kernel PCA are appended; with ``criterion="equal_opportunity"`` ``gamma`` and anchors are of favourable rows.
+    gamma, kernel_params : {"scale", "auto"} or float, default "scale", and dict, optional
+        The factor in "rbf", "polynomial" and "sigmoid", larger where close points are to be told apart: "scale" is
+        1 / (d v) with the variance v of all entries of the fitted rows pooled, "auto" 1 / d. And ``degree`` (3) and
+        ``coef0`` (1) of "polynomial", ``coef0`` of "sigmoid".
+    center, match, covariance_fraction, tradeoff, criterion, positive_label : as in ``FairPCA``
+        The same in feature space, as far as the data span it; with ``criterion="equal_opportunity"`` ``gamma`` and
+        anchors are of favourable rows.
     attributes, numeric_attributes, on_single_group : as in ``FairPCA``
         What is compared, and the quantities that every output becomes uncorrelated with.
-    n_landmarks : int, optional
-        Represent points by their kernel values with so many random rows of the fitting sample. More is closer to the
-        full answer; all rows give it exactly.
-    random_state : int, Generator or None, default 0
-        Decides which rows are landmarks.
+    n_landmarks, random_state : int, optional, and int, Generator or None, default 0
+        Represent points by their kernel values with so many random rows of the fitting sample; all rows give the full
+        answer exactly.
 
     Attributes
     ----------
     dual_coef_, offset_ : ndarray of shape (m, k) and (k,), with ``tradeoff`` 2k
         Coefficients A of the directions with respect to the anchors, which are the fitted rows or the landmarks, and
         what is subtracted: the output is the kernel values with the anchors times A, less the offset.
-    X_fit_ : ndarray of shape (m, d)
-        The anchors; with a precomputed kernel their positions.
+    X_fit_, kernel_, gamma_ : ndarray of shape (m, d), Kernel, float or None
+        The anchors (with a precomputed kernel their positions), and the kernel with all its parameters fixed.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
-    kernel_, gamma_ : Kernel, float or None
-        The kernel with all its parameters fixed, and its factor.
     constraint_rank_, certificate_, group_labels_, group_counts_ : as in ``FairPCA``
         With landmarks or ``match="covariance"`` the certificate is about what these leave.
 
@@ -113,8 +106,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ----------
     On the fitting sample the group means of the output coincide to rounding, for landmarks too, and no other k
     orthonormal directions with that property keep more, up to eigenvalues below 1e-10 of the norm of the kernel matrix,
-    which count as zero. Nothing is promised about functions of the output that are not linear, and on new data
-    the gap is of the order of one over the square root of the group sizes.
+    which count as zero. On new data the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------
@@ -237,13 +229,15 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         fair = FairPCA(**{name: getattr(self, name) for name in shared})
         fair.fit(T, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
 
-        V, offset = self._oriented(fair.subspace_, T[anchors])
-        self.eigenvalues_ = weights @ (T @ V - offset) ** 2
-        self.dual_coef_, self.offset_ = B @ V, offset
-        if fair.standard_subspace_ is not None:
-            V, offset = self._oriented(fair.standard_subspace_, T[anchors])
-            self.dual_coef_ = np.hstack([self.dual_coef_, self.tradeoff * (B @ V)])
-            self.offset_ = np.append(self.offset_, self.tradeoff * offset)
+        dual, offsets = [], []
+        for subspace, weight in ((fair.subspace_, 1.0), (fair.standard_subspace_, self.tradeoff)):
+            if subspace is not None:
+                offset = subspace.mean @ subspace.V
+                signs = weight * signs_of(T[anchors] @ subspace.V - offset)  # the anchors decide
+                dual.append(B @ (subspace.V * signs))
+                offsets.append(offset * signs)
+        self.dual_coef_, self.offset_ = np.hstack(dual), np.hstack(offsets)
+        self.eigenvalues_ = weights @ fair.subspace_.apply(T) ** 2
         for name in ("constraint_rank_", "certificate_", "group_labels_", "group_counts_"):
             setattr(self, name, getattr(fair, name))
         return self
@@ -270,13 +264,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def _n_features_out(self) -> int:
         return self.dual_coef_.shape[1]
-
-    @staticmethod
-    def _oriented(subspace, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The directions (r, k) with signs that the anchors decide, and the coordinates of the mean."""
-        offset = subspace.mean @ subspace.V
-        signs = signs_of(T @ subspace.V - offset)
-        return subspace.V * signs, offset * signs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -35,6 +35,10 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     matrices = []
     for attribute in moments.attributes:
         groups = moments.marginal(attribute)
+        for label in groups.labels[groups.counts < 2]:
+            raise GroupError(
+                f"group {label_text(label)!r} has less than 2 rows, and no covariance. Merge or drop the group."
+            )
         covariances = [symmetrise(R.T @ S @ R) / (n - 1.0) for S, n in zip(groups.scatters, groups.counts, strict=True)]
         if len(moments.attributes) == 1 and groups.G == 2:
             return covariances[0] - covariances[1]
@@ -72,10 +76,8 @@ class FairPCA(SubspaceEstimator):
     tradeoff : float in [0, 1], optional
         Append the k coordinates of standard PCA, multiplied by this; the output then has 2k columns, and only the first
         k carry the guarantee. 0 keeps the shape and appends zeros; the authors' program takes its cube.
-    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
+    criterion, positive_label : {"demographic_parity", "equal_opportunity"}, default the first, and default 1
         "equal_opportunity" fits everything on the rows with ``y == positive_label`` only, and needs y.
-    positive_label : default 1
-        The favourable value of y.
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: equal means for the groups of each by itself, or for each combination of values.
     numeric_attributes : sequence of column names or positions, default ()
@@ -98,8 +100,7 @@ class FairPCA(SubspaceEstimator):
     Guarantees
     ----------
     On the fitting sample the projected group means coincide to rounding, and no other projection of rank k with that
-    property keeps more. On new data the gap is of the order of one over the square root of the group sizes. Nothing
-    is promised about functions of the projected data that are not linear.
+    property keeps more. On new data the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------
@@ -177,7 +178,9 @@ class FairPCA(SubspaceEstimator):
                 "Call fit(X, sensitive_features=...) instead."
             )
         groups = moments.cells() if self.attributes == "intersection" else moments
-        self._require_comparable(groups)
+        if not len(self.numeric_attributes):
+            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
+            require_groups(groups.labels, self.on_single_group, nothing)
         quantities = np.zeros((groups.d, 0)) if quantities is None else quantities
         mean, scale = (moments.mean if self.center == "overall" else np.zeros(moments.d)), None
         if self.standardize:
@@ -216,16 +219,3 @@ class FairPCA(SubspaceEstimator):
     @property
     def _n_features_out(self) -> int:
         return len(self.components_) * (1 if self.standard_subspace_ is None else 2)
-
-    def _require_comparable(self, groups: GroupMoments) -> None:
-        if not len(self.numeric_attributes):
-            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
-            require_groups(groups.labels, self.on_single_group, nothing)
-        for attribute in groups.attributes if self.match == "covariance" else ():
-            marginal = groups.marginal(attribute)
-            small = np.flatnonzero(marginal.counts < 2)
-            if len(small):
-                raise GroupError(
-                    f"group {label_text(marginal.labels[small[0]])!r} has {marginal.counts[small[0]]:g} row(s); "
-                    "covariances need at least 2. Merge or drop the group."
-                )

@@ -5,13 +5,11 @@ from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.preprocessing import normalize
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.linalg import span
 from ..core.options import Option, whole
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
 
@@ -50,18 +48,13 @@ class INLP(ErasingEstimator):
     ----------
     components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
         As in ``StandardPCA``: orthonormal rows inside the surviving space.
-    projection_, rank_ : ndarray of shape (d, d), int
-        The orthogonal projector onto the surviving space, and its rank.
-    n_iter_ : int
-        How many classifiers were removed.
-    accuracies_, score_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, p), float
+    projection_, rank_, n_iter_ : ndarray of shape (d, d), int, int
+        The orthogonal projector onto the surviving space, its rank, and how many classifiers were removed.
+    accuracies_, score_, majority_share_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, p), float, float
         Training accuracy of each classifier (of each of p attributes), the last of which was trained on the erased
-        points; and its accuracy on the attribute that it tells best.
-    majority_share_ : float
-        The share of the largest group, of the same attribute.
-    vanished_, converged_ : bool
-        Whether the weights of the last classifier vanished, so that every further iteration would repeat it; whether
-        they did, or ``score_`` is at most the majority share.
+        points; its accuracy on the attribute that it tells best, and the share of the largest group there.
+    converged_ : bool
+        Whether that is at most the majority share, or the weights of the last classifier vanished.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The choice of that space is
         heuristic and has no bound.
@@ -70,14 +63,12 @@ class INLP(ErasingEstimator):
     ----------
     P is an orthogonal projector, and every removed row w has P w = 0 to rounding. With ``converged_`` a classifier of
     the same kind is no more often right than the majority, or has no weights: means may still differ. The data are
-    centred, so that the missing intercept is the zero of every score. Classifiers without intercept can stay below the
-    majority share although they separate; then only vanished weights show that nothing is left, so the first classifier
-    is removed whatever its accuracy.
+    centred, so that the missing intercept is the zero of every score. Without an intercept a classifier can separate
+    and stay below the majority share, so that the first one is removed whatever its accuracy.
 
     Complexity
     ----------
-    One classifier and O(n d) times the rank removed, for each iteration. One copy of X is held, beside what the
-    classifier needs.
+    One classifier and O(n d) times the rank removed, for each iteration; beside X one copy of it is held.
 
     References
     ----------
@@ -96,7 +87,7 @@ class INLP(ErasingEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
-        "max_iter": whole(1).or_none("until nothing is learnt"),
+        "max_iter": whole(1).or_none("until it is idle"),
     }
 
     def __init__(
@@ -118,15 +109,11 @@ class INLP(ErasingEstimator):
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _unfinished(self, learnt: dict) -> str:
-        return (
-            f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
-            f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). Raise max_iter, or ask for "
-            "fewer components."
-        )
-
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
-        d, classifier = X.shape[1], self._make_classifier(rng)
+        d = X.shape[1]
+        classifier = LinearSVC(dual=False, fit_intercept=False) if self.classifier is None else clone(self.classifier)
+        if classifier.get_params(deep=False).get("random_state", 0) is None:
+            classifier.set_params(random_state=int(rng.integers(2**31)))
         kept = 1 if self.n_components is None else require_components(self.n_components, d - 1, d, "")
         shares = np.array([majority_share(part) for part in parts])
         Q, accuracies, XP = np.zeros((d, 0)), [], np.empty(X.shape)
@@ -153,31 +140,20 @@ class INLP(ErasingEstimator):
             useful = [W for W, nothing in zip(weights, vanished, strict=True) if not nothing]
             if finished or not useful:
                 break
-            wider = span(np.hstack([Q, normalize(np.vstack(useful)).T]), rtol=VANISHED)
+            wider = _extend(Q, np.vstack(useful))
             if wider.shape[1] == Q.shape[1] or (self.max_iter is None and wider.shape[1] > d - kept):
                 break
             Q = wider
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
         worst = int(np.argmax(np.array(found) - shares))
-        learnt = {
+        return Q, {
             "accuracies_": np.array(accuracies)[:, 0] if len(parts) == 1 else np.array(accuracies),
             "n_iter_": done,
             "score_": found[worst],
             "majority_share_": float(shares[worst]),
-            "vanished_": bool(vanished.all()),
             "converged_": silent,
         }
-        return Q, learnt
-
-    def _make_classifier(self, rng: np.random.Generator):
-        seed = int(rng.integers(2**31))
-        if self.classifier is None:
-            return LinearSVC(dual=False, fit_intercept=False, random_state=seed)
-        classifier = clone(self.classifier)
-        if "random_state" in (known := classifier.get_params(deep=False)) and known["random_state"] is None:
-            classifier.set_params(random_state=seed)
-        return classifier
 
 
 def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
@@ -185,3 +161,14 @@ def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> N
     for rows in gen_batches(len(X), 4096):
         np.subtract(X[rows], mean, out=out[rows])
         out[rows] -= (out[rows] @ Q) @ Q.T
+
+
+def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of the columns of Q and the rows of W; rows that add less than 1e-8 of their length do not."""
+    rows = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), np.finfo(float).tiny)
+    for _ in range(2):  # twice is enough
+        rows = rows - (rows @ Q) @ Q.T
+    _, s, new = np.linalg.svd(rows, full_matrices=False)
+    new = new[s > VANISHED]
+    added, _ = np.linalg.qr((new - (new @ Q) @ Q.T).T)
+    return np.hstack([Q, added])

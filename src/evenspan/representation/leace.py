@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Answer, Certificate, FairSubspace, affine, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace, affine
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import span, symmetrise, top_eigenspace
@@ -25,11 +25,6 @@ from .constraints import (
 #: Sine of the smallest angle between what is erased and what is kept, both whitened, below which they share a
 #: direction: the displacement grows with its inverse square.
 MEET = 1e-6
-
-
-def displacement(F: np.ndarray, G: np.ndarray, S: np.ndarray) -> float:
-    """``tr E S E'`` for E = F G': the mean squared distance that points of covariance S are moved."""
-    return float(np.trace((F.T @ F) @ (G.T @ (S @ G))))
 
 
 def make_eraser(S: np.ndarray, C: np.ndarray, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -102,8 +97,8 @@ class LEACE(SubspaceEstimator):
         None returns the erased points with all d features; k returns the k principal coordinates of the erased points.
         At most d less the rank removed.
     keep : None, "classes" or "values", default None
-        Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with one or more
-        numbers as they are. DataError where the target and the groups share a direction, as if one were the other.
+        Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with numbers as
+        they are. DataError where the target and the groups share a direction.
     attributes, numeric_attributes, on_single_group : as in ``FairPCA``
         What z is; with "warn" nothing is erased where there is one group only.
 
@@ -111,38 +106,33 @@ class LEACE(SubspaceEstimator):
     ----------
     proj_left_, proj_right_ : ndarray of shape (d, r) and (r, d)
         The thin factors of I - P, which is their product: all that is kept of the map.
-    erasure_ : ndarray of shape (d, d)
-        P, multiplied out when it is asked for.
-    components_ : ndarray of shape (k, d)
-        ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are the principal
-        axes of the erased points, times P: not orthonormal. P itself if n_components is None.
+    erasure_, components_ : ndarray of shape (d, d) and (k, d)
+        P, and the map: ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are
+        the principal axes of the erased points, times P: not orthonormal. P itself if n_components is None.
     axes_ : ndarray of shape (d, k) or None
         The principal axes, orthonormal; None, for the identity, if n_components is None.
-    rank_removed_, rank_kept_, displacement_ : int, int, float
-        Rank of I - P (as a rule one less than the number of groups, and one for each quantity), that of the covariance
-        kept, and the mean squared distance between points and erased points, on the fitting sample.
+    rank_removed_, displacement_ : int, float
+        Rank of I - P (as a rule one less than the number of groups, and one for each quantity), and the mean squared
+        distance between points and erased points, on the fitting sample.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Variance of the erased points along each axis, and as a share of the total variance of the data.
     certificate_ : Certificate
         The displacement against a lower bound on that of any map that meets the constraint, and the relative size of
-        the cross-covariance that is left. It certifies the erasure; the choice of axes has ``axes_certificate_``.
-    axes_certificate_ : Certificate or None
-        Variance of the components against Ky Fan's bound on the erased points; None if n_components is None.
+        the cross-covariance that is left.
     subspace_, mean_, group_labels_, group_counts_ : as in ``StandardPCA``
         The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the fitting sample.
 
     Guarantees
     ----------
     On the fitting sample every affine score of the output is uncorrelated with the group, so the best affine
-    predictor of the group, for any convex loss, is a constant. No other affine map with that property moves the points
-    less in mean square. The mean stays where it is. With ``keep`` the covariance of the
-    erased points with the target is that of the points, and "no other" is among the maps that keep it.
+    predictor of the group, for any convex loss, is a constant. The mean, and with ``keep`` the covariance with the
+    target, stay as they are. No other affine map with these properties moves the points less in mean square.
 
     Complexity
     ----------
     O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
-    check. ``transform`` needs O(n d r) time, or O(n d k) with n_components, and the model O(d (r + k)) memory.
-    Sparse points come out dense unless n_components is given: what is erased is taken from every entry.
+    check. ``transform`` needs O(n d r) or O(n d k) time, and the model O(d (r + k)) memory. Sparse points come out
+    dense unless n_components is given.
 
     References
     ----------
@@ -166,13 +156,7 @@ class LEACE(SubspaceEstimator):
     }
 
     def __init__(
-        self,
-        n_components=None,
-        *,
-        keep=None,
-        attributes="marginal",
-        numeric_attributes=(),
-        on_single_group="raise",
+        self, n_components=None, *, keep=None, attributes="marginal", numeric_attributes=(), on_single_group="raise"
     ):
         self.n_components = n_components
         self.keep = keep
@@ -185,7 +169,7 @@ class LEACE(SubspaceEstimator):
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         moments = self._moments(X, groups, sample_weight)
-        target = target_columns(y, self.keep, X.shape[0], moments.d)
+        target = target_columns(y, self.keep, X.shape[0])
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
         return self._store(self._solved(moments, *parts), moments)
 
@@ -207,20 +191,17 @@ class LEACE(SubspaceEstimator):
         F, G = make_eraser(S, C, B)
         FY = F @ (S @ G).T
         erased = symmetrise(S - FY - FY.T + FY @ G @ F.T) * (groups.n / max(groups.n - 1.0, 1.0))
-        V, variances, axes_certificate = np.eye(d), np.diag(erased), None
+        V, variances = np.eye(d), np.diag(erased)
         if self.n_components is not None:
             k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
             _, V = top_eigenspace(erased, k)
             variances = np.einsum("dk,dk->k", V, erased @ V)
-            axes_certificate = ky_fan_certificate(erased, V, "trace of V'SV over orthonormal V, S after erasing")
         subspace = FairSubspace(V, groups.mean, _certify(F, G, S, C, B))
         learnt = {
             "proj_left_": F,
             "proj_right_": np.ascontiguousarray(G.T),
             "rank_removed_": C.shape[1],
-            "rank_kept_": 0 if B is None else B.shape[1],
             "displacement_": subspace.certificate.primal,
-            "axes_certificate_": axes_certificate,
             "explained_variance_": np.maximum(variances, 0.0),
         }
         return Answer(subspace, learnt)
@@ -293,6 +274,6 @@ def _certify(F, G, S: np.ndarray, C: np.ndarray, kept: np.ndarray | None) -> Cer
     residual = np.linalg.norm(S @ G - known @ M) / np.linalg.norm(known @ M)
     left = np.linalg.norm(C - F @ (G.T @ C)) / np.linalg.norm(C)
     spoilt = np.linalg.norm(F @ (G.T @ kept))
-    primal = displacement(F, G, S)
+    primal = float(np.trace((F.T @ F) @ (G.T @ (S @ G))))
     dual = 2.0 * float(np.trace(F.T @ unit @ M[: C.shape[1]])) - primal
     return Certificate(problem, primal, dual, float(max(residual, left, spoilt)), sense="min")

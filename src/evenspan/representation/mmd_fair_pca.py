@@ -105,8 +105,7 @@ class MMDFairPCA(PointsEstimator):
         The number of components k, at most d.
     tol : float, default 1e-3
         :math:`\tau`, the largest squared discrepancy allowed on the fitting sample. Smaller keeps less variance and
-        takes longer; it may not be reached. The weight is never lowered: a tolerance that standard PCA meets already
-        still gives an answer that keeps less than is allowed.
+        takes longer; it may not be reached. Where standard PCA meets it already, the answer keeps less than is allowed.
     bandwidth : float or "median", default "median"
         Of the kernel. "median" is the median heuristic on the standard principal components of the same number.
     max_iter, max_inner : int, default 100 and 300
@@ -208,8 +207,7 @@ class MMDFairPCA(PointsEstimator):
         if not learnt["converged_"]:
             warn_caller(
                 f"after {learnt['n_iter_']} outer iterations the squared discrepancy is {learnt['mmd2_']:.2e} for "
-                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. The components are those "
-                "reached; ask for a larger tol or allow more iterations.",
+                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. Ask for a larger tol.",
                 UnmetToleranceWarning,
             )
         certificate = Certificate(

@@ -1,9 +1,7 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import zip_longest
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -19,13 +17,13 @@ from .constraints import GROUP_OPTIONS, best_inside, require_groups
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
+    "n_gap_directions": whole(0),
     "constraint": one_of("all", "covariance", "mean", "vanilla"),
     **GROUP_OPTIONS,
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Contrast:
+class Contrast(NamedTuple):
     """One comparison of the rows inside with the rows outside, each a set of groups given as booleans (G,)."""
 
     name: str
@@ -95,19 +93,15 @@ def balancing_directions(gap: np.ndarray, S: np.ndarray, m: int, size: float) ->
     values, vectors = np.linalg.eigh(gap)
     above = np.flatnonzero(values > 1e-12 * size)[::-1][:m]
     below = np.flatnonzero(values < -1e-12 * size)[:m]
-    removed, directions = [], []
-    for i, j in zip_longest(above, below):
-        if i is None or j is None:  # an eigenvalue without a partner costs its eigenvector
-            alone = j if i is None else i
-            directions.append(vectors[:, alone])
-            removed.append(abs(values[alone]))
-            continue
-        a, b, e_a, e_b = values[i], -values[j], vectors[:, i], vectors[:, j]
-        kept = [np.sqrt(b) * e_a + sign * np.sqrt(a) * e_b for sign in (1.0, -1.0)]
-        sign = 1.0 if kept[0] @ S @ kept[0] >= kept[1] @ S @ kept[1] else -1.0
-        directions.append((np.sqrt(a) * e_a - sign * np.sqrt(b) * e_b) / np.sqrt(a + b))
-        removed.append(max(a, b))
-    return np.array(removed), np.column_stack(directions) if directions else np.zeros((len(gap), 0))
+    t = max(len(above), len(below))
+    (a, A), (b, B) = (  # beside an eigenvalue without a partner is 0, and it costs its eigenvector
+        (np.pad(np.abs(values[at]), (0, t - len(at))), np.pad(vectors[:, at], ((0, 0), (0, t - len(at)))))
+        for at in (above, below)
+    )
+    kept = [np.sqrt(b) * A + sign * np.sqrt(a) * B for sign in (1.0, -1.0)]
+    plus, minus = (np.einsum("dt,dt->t", W, S @ W) for W in kept)
+    sign = np.where(plus >= minus, 1.0, -1.0)
+    return np.maximum(a, b), (np.sqrt(a) * A - sign * np.sqrt(b) * B) / np.sqrt(a + b)
 
 
 def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, floor: float = 0.0) -> np.ndarray:
@@ -157,12 +151,10 @@ class NullItOutPCA(SubspaceEstimator):
     gap : {"covariance", "second_moment"}, default "covariance"
         Difference of the group covariances, or of their second moments, which holds part of the mean gap as well.
     center : {"overall", "none"}, default "overall"
-        Take variance and second moments about the overall mean, and subtract it in ``transform``; "none" takes them
-        about the origin, as the authors' streaming program does.
+        Variance and second moments are about the overall mean, or the origin, as in the authors' streaming program.
     removal : {"eigenvectors", "balance"}, default "eigenvectors"
         "eigenvectors" is the paper. "balance" pairs every excess of variance in one group with one in the other and
-        removes one direction for both, so that half as many directions leave as little of the gap, and more variance
-        is kept.
+        removes one direction for both: half as many directions leave as little of the gap, and keep more variance.
     attributes, on_single_group : as in ``FairPCA``
         What is compared; with "warn" nothing is removed for an attribute with one group.
 
@@ -172,20 +164,18 @@ class NullItOutPCA(SubspaceEstimator):
         As in ``StandardPCA``: orthonormal rows, by decreasing variance.
     nullified_ : ndarray of shape (r, d)
         Orthonormal rows: a basis of everything removed, gap directions first.
-    gap_directions_, gap_eigenvalues_ : ndarray of shape (m, d) and (m,)
-        What is removed for the gap matrices of all comparisons, one after the other, and the eigenvalues, in squared
-        units of the data; with ``removal="balance"`` the larger absolute one of a pair.
+    gap_directions_ : ndarray of shape (m, d)
+        What is removed for the gap matrices of all comparisons, one after the other.
     certificate_ : Certificate
         Captured sum of squares, its upper bound given the removed directions, and the constraint residual.
 
     Guarantees
     ----------
-    On the fitting sample the projected group means coincide (constraints "all" and "mean"). For
-    "all" and "covariance", what is left of the gap matrix Q, the spectral norm of :math:`V^\top Q V`, is at most its
-    (m+1)-th largest absolute eigenvalue; with ``removal="balance"`` at most the larger of its (m+1)-th largest and
-    (m+1)-th most negative eigenvalue in size, and no m directions leave less of Q in the rest of the space. Among all
-    projections without the removed directions none captures more variance. More than two groups: each is compared with
-    all other rows, and the directions of all comparisons are removed.
+    On the fitting sample the projected group means coincide (constraints "all" and "mean"). For "all" and "covariance",
+    the spectral norm of :math:`V^\top Q V`, Q the gap matrix, is at most its (m+1)-th largest absolute eigenvalue; with
+    ``removal="balance"`` at most the larger of its (m+1)-th largest and (m+1)-th most negative eigenvalue in size, and
+    no m directions leave less of Q in the rest of the space. No projection without the removed directions captures more
+    variance. Of more than two groups each is compared with all other rows, and all these directions are removed.
 
     Complexity
     ----------
@@ -201,9 +191,7 @@ class NullItOutPCA(SubspaceEstimator):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], [200, 100])
-    >>> X = rng.standard_normal((300, 5)) * [3, 2, 1, 1, 1]
-    >>> X[group == "b", 0] += 4
-    >>> X[group == "b", 1] *= 3
+    >>> X = rng.normal(size=(300, 5)) + np.outer(group == "b", [4, 0, 0, 0, 0])
     >>> pca = NullItOutPCA(n_components=2, n_gap_directions=1).fit(X, sensitive_features=group)
     >>> T = pca.transform(X)
     >>> bool(np.abs(T[group == "a"].mean(axis=0) - T[group == "b"].mean(axis=0)).max() < 1e-12)
@@ -247,7 +235,7 @@ class NullItOutPCA(SubspaceEstimator):
         # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
         reach = float(np.trace(moments.second_moment)) / moments.n
         size = float(np.trace(moments.scatter)) / moments.n if centred or self.gap == "covariance" else reach
-        values, directions, mean_gaps = [np.zeros(0)], [], []
+        directions, mean_gaps = [], []
         found = () if self.constraint == "vanilla" else contrasts(groups.labels, "marginal", self.on_single_group)
         for contrast in found:
             matrix, mean_gap = group_gap(groups, contrast, self.gap if m else "second_moment", point)
@@ -255,30 +243,19 @@ class NullItOutPCA(SubspaceEstimator):
             if m:
                 balanced = self.removal == "balance"
                 found_here = balancing_directions(matrix, S, m, size) if balanced else gap_eigenspace(matrix, m, size)
-                values.append(found_here[0])
                 directions.append(found_here[1])
         F = np.column_stack(mean_gaps) if self.constraint in ("all", "mean") and found else np.zeros((moments.d, 0))
         U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
         d, r = U.shape
         k = require_components(self.n_components, d - r, d, f" less {r} removed directions")
         V, certificate = constrained_components(S, U, k)
-        learnt = {
-            "nullified_": U.T,
-            "gap_directions_": np.hstack(directions).T if directions else np.zeros((0, moments.d)),
-            "gap_eigenvalues_": np.concatenate(values),
-        }
-        return Answer(FairSubspace(V, point, certificate), learnt)
+        gaps = np.hstack(directions).T if directions else np.zeros((0, d))
+        return Answer(FairSubspace(V, point, certificate), {"nullified_": U.T, "gap_directions_": gaps})
 
 
 def removable(estimator, d: int) -> int:
     """The number m of gap directions that the constraint of an estimator asks for."""
-    m = estimator.n_gap_directions
-    if not (option := whole(0)).allows(m):
-        raise ComponentsError(f"n_gap_directions={m!r}; needed is {option.needed}.")
-    if estimator.constraint in ("mean", "vanilla"):
-        return 0
+    m = 0 if estimator.constraint in ("mean", "vanilla") else estimator.n_gap_directions
     if m >= d:
-        raise ComponentsError(
-            f"n_gap_directions={m}, but {d} feature(s) leave at most {d - 1} to remove. Ask for fewer directions."
-        )
+        raise ComponentsError(f"n_gap_directions={m}; of {d} feature(s) at most {d - 1} can go. Ask for fewer.")
     return int(m)

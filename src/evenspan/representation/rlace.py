@@ -37,13 +37,11 @@ class RLACE(ErasingEstimator):
 
     Parameters
     ----------
-    n_components : int, optional
-        The number of components k, at most d - r; None keeps all d - r directions that survive.
+    n_components, select : as in ``INLP``
+        At most d - r components; with rank = d - k there is no choice.
     rank : int, optional
         How many directions are erased; the published tables erase d - k. None is the number of groups less one (summed
         over attributes), which can suffice.
-    select : as in ``INLP``
-        With rank = d - k there is no choice.
     max_iter : int, default 10000
         Steps of each player.
     learning_rate : float, default 0.005
@@ -63,11 +61,10 @@ class RLACE(ErasingEstimator):
     projection_, rank_ : ndarray of shape (d, d), int
         The orthogonal projector onto the surviving space, and its rank.
     score_, majority_share_, converged_ : float, float, bool
-        Accuracy on the fitting sample of a solved logistic regression of the group on what ``projection_`` keeps (of
-        the attribute that is told best), the share of the largest group, and whether ``epsilon`` is more than lies
-        between the two.
-    history_, loss_, n_iter_ : ndarray of shape (number of probes, 3), float, int
-        Step, loss and accuracy of each probe, the largest of these losses, and the steps of each player.
+        Accuracy on the fitting sample of a solved logistic regression on what ``projection_`` keeps (of the attribute
+        that is told best), the share of the largest group, and whether they differ by less than ``epsilon``.
+    history_, n_iter_ : ndarray of shape (number of probes, 3), int
+        Step, loss and accuracy of each probe, and the steps of each player.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The game itself has no bound.
 
@@ -150,13 +147,6 @@ class RLACE(ErasingEstimator):
         erased, learnt = self._play(X @ basis, parts, r, rng)
         return basis @ erased, learnt  # no predictor sees what lies outside the span of the rows
 
-    def _unfinished(self, learnt: dict) -> str:
-        return (
-            f"after {learnt['n_iter_']} step(s) a logistic regression has accuracy {learnt['score_']:.4f}, more than "
-            f"{self.epsilon:g} above the majority share {learnt['majority_share_']:.4f}. Raise rank or max_iter, or "
-            "standardise the data."
-        )
-
     def _play(self, X: np.ndarray, parts: list, r: int, rng: np.random.Generator) -> tuple[np.ndarray, dict]:
         """The erased space (d, r) of the best probe, and what happened as fitted attributes."""
         n, d = X.shape
@@ -190,10 +180,8 @@ class RLACE(ErasingEstimator):
                 nearest = min(nearest, distance)
             if step > 1 and nearest < self.epsilon:
                 break
-        loss, erased = best
-        score, share = _solved_score(X, parts, erased)
-        return erased, {
-            "loss_": loss,
+        score, share = _solved_score(X, parts, best[1])
+        return best[1], {
             "score_": score,
             "majority_share_": share,
             "converged_": score - share < self.epsilon,

@@ -45,14 +45,9 @@ def minimise(
     ``objective`` takes V to its value and Euclidean gradient (d, k). It ends when the Riemannian gradient is shorter
     than ``gradient_norm`` (``relative``: than that share of the gradient at the start), or after ``max_steps``.
 
-    BFGS with the Euclidean metric, Armijo's rule and steps along the Q factor. The model is the list of its
-    corrections, never a matrix of order dk: step m costs O(m d k + d^2 k) beside the objective. A correction made at
-    one V is carried on by the rotation of the space that turns V into its successor, and so its coordinates do not
-    change.
-
-    References
-    ----------
-    W. Huang, K. Gallivan and P.-A. Absil (2015), A Broyden class of quasi-Newton methods for Riemannian optimization.
+    BFGS with the Euclidean metric, Armijo's rule and steps along the Q factor (Huang, Gallivan and Absil 2015). The
+    model is the list of its corrections, which the rotation of the space that turns V into its successor carries on:
+    their coordinates do not change. Step m costs O(m d k + d^2 k) beside the objective.
     """
     value, slope = objective(V)
     gradient = tangent(V, slope)
