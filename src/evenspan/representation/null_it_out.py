@@ -119,7 +119,7 @@ def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, 
         F = F - U @ (U.T @ F)
     left = linalg.norm(F, axis=0)
     F = F[:, left > rtol]
-    return np.hstack([U, span(F, rtol=rtol)])
+    return np.hstack([U, F / linalg.norm(F) if F.shape[1] == 1 else span(F, rtol=rtol)])
 
 
 def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
