@@ -178,12 +178,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ----------
         X : array-like or DataFrame of shape (n, d)
             Numeric features, or the kernel matrix (n, n) with ``kernel="precomputed"``.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
+        y, sensitive_features, sample_weight : as in ``FairPCA.fit``
+            The target, for ``criterion="equal_opportunity"`` only; the groups, and frequency weights.
 
         Returns
         -------

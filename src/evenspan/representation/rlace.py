@@ -5,20 +5,74 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+from scipy import linalg
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import log_loss
 
 from ..core.errors import ComponentsError
 from ..core.estimator import require_components
-from ..core.linalg import span_of_rows, top_eigenspace
+from ..core.linalg import span_of_rows, symmetrise
 from ..core.options import Option, number, whole
-from ..reconstruction.fantope import project_fantope
+from ..reconstruction.fantope import clip_to_sum
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share, surviving_basis
 
 #: Weight of the penalty of every probe; share of the learning rate by which both players shrink a step; rows of a
 #: stochastic gradient.
 ALPHA, WEIGHT_DECAY, BATCH_ROWS = 1e-4, 1e-4, 128
+
+
+class FantopePoint:
+    """A symmetric matrix with eigenvalues in [0, 1] and given trace, kept as its eigendecomposition.
+
+    A low-rank step changes few eigenvectors, and the projection none: of an eigenvalue that occurs m times, at most as
+    many as the rank of the step. Only so many enter the eigenvalue problem, and nothing is approximated.
+    """
+
+    def __init__(self, A: np.ndarray, trace: int):
+        values, vectors = linalg.eigh(symmetrise(A), driver="evd", check_finite=False)
+        self.trace, self.values, self.vectors = trace, clip_to_sum(values, trace), np.asfortranarray(vectors)
+
+    def times(self, B: np.ndarray) -> np.ndarray:
+        """The product with B (d, m)."""
+        return self.vectors @ (self.values[:, None] * (self.vectors.T @ B))
+
+    def step(self, factor: float, U: np.ndarray, M: np.ndarray) -> None:
+        """Move to the projection of ``factor * A + U M U'`` for U of shape (d, t) and symmetric M (t, t)."""
+        C = self.vectors.T @ U
+        active = self._concentrate(C)
+        S = C[active] @ M @ C[active].T
+        S[np.diag_indices_from(S)] += factor * self.values[active]
+        new, W = linalg.eigh(S, driver="evd", check_finite=False)
+        values = factor * self.values
+        values[active] = new
+        self.vectors[:, active] = self.vectors[:, active] @ W
+        self.values = clip_to_sum(values, self.trace)
+
+    def _concentrate(self, C: np.ndarray) -> np.ndarray:
+        """Rotate the eigenvectors of each repeated eigenvalue so that few of them see U; which do, as positions."""
+        t = C.shape[1]
+        active = np.ones(len(self.values), dtype=bool)
+        _, member, counts = np.unique(self.values, return_inverse=True, return_counts=True)
+        for repeated in np.flatnonzero(counts > t):
+            at = np.flatnonzero(member == repeated)
+            reflectors, tau, _, _ = linalg.lapack.dgeqrf(C[at])
+            block = np.asfortranarray(self.vectors[:, at])
+            block, _, _ = linalg.lapack.dormqr("R", "N", reflectors, tau, block, 64 * len(block))
+            self.vectors[:, at] = block
+            C[at] = 0.0
+            C[at[:t]] = np.triu(reflectors[:t])
+            active[at[t:]] = False
+        return np.flatnonzero(active)
+
+    def orthonormalise(self) -> None:
+        """Remove the rounding that many steps leave in the eigenvectors."""
+        Q, T = np.linalg.qr(self.vectors)
+        self.vectors = np.asfortranarray(Q * np.sign(np.diag(T)))
+
+    def leading(self, r: int) -> np.ndarray:
+        """Eigenvectors (d, r) of the r largest eigenvalues."""
+        return self.vectors[:, np.argsort(self.values, kind="stable")[::-1][:r]]
 
 
 class RLACE(ErasingEstimator):
@@ -78,8 +132,8 @@ class RLACE(ErasingEstimator):
 
     Complexity
     ----------
-    A step costs O(b d + d^3) for batches of b rows. With more than twice as many features as rows, the game is played
-    in the span of the n rows.
+    A step costs O(b d + d f + f^3) for batches of b rows, f being the number of eigenvalues of A that differ from all
+    others, at most d. With more than twice as many features as rows, the game is played in the span of the n rows.
 
     References
     ----------
@@ -156,23 +210,25 @@ class RLACE(ErasingEstimator):
         shown = [Z[:, -1:] if Z.shape[1] == 2 else Z for Z in shown]
         Z, heads = np.hstack(shown), np.cumsum([0] + [one.shape[1] for one in shown])
         m = Z.shape[1]
-        A = project_fantope(0.1 * rng.normal(size=(d, d)), r)
+        point = FantopePoint(0.1 * rng.normal(size=(d, d)), r)
         reach = 1.0 / np.sqrt(d)
         theta, bias = rng.uniform(-reach, reach, (d, m)), rng.uniform(-reach, reach, m)
         rate, shrink = self.learning_rate, 1.0 - self.learning_rate * WEIGHT_DECAY
+        swap = 0.5 * rate * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(m))
         history, best, nearest = [], None, np.inf
         for step in range(self.max_iter):
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - A @ theta, bias, Z[rows], heads)
-            # The gradient of the loss in A is the symmetric part of -X' delta theta'; A climbs.
-            A = project_fantope(shrink * A - rate * (X[rows].T @ delta) @ theta.T, r)
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
+            # The gradient of the loss in A is -X' delta theta'; A climbs.
+            point.step(shrink, np.hstack([-(X[rows].T @ delta), theta]), swap)
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - A @ theta, bias, Z[rows], heads)
+            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
             gradient = X[rows].T @ delta
-            theta = shrink * theta - rate * (gradient - A @ gradient)
+            theta = shrink * theta - rate * (gradient - point.times(gradient))
             bias = shrink * bias - rate * delta.sum(axis=0)
             if step % self.evaluate_every == 0 or step == self.max_iter - 1:
-                _, erased = top_eigenspace(A, r)
+                point.orthonormalise()
+                erased = point.leading(r)
                 loss, accuracy, distance = _probe(X @ surviving_basis(erased), parts, rng)
                 if best is None or loss > best[0]:
                     best = loss, erased
