@@ -1,4 +1,4 @@
-"""Do the tests find faults? Each of a list of faults is put into a copy of ``src``, and a test of its area must fail."""
+"""Do the tests find faults? Each of a list is put into a copy of ``src``, and a test of its area must fail."""
 
 import os
 import shutil
@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from mutants import AREAS, MUTANTS
+from .mutants import AREAS, mutants
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: f"{Path(one.file).stem}: {one.line[:40]}")
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: f"{Path(one.file).stem}: {one.line[:40]}")
 def test_the_line_stands_once(mutant):
     assert (ROOT / "src" / mutant.file).read_text(encoding="utf-8").count(mutant.line) == 1
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: f"{Path(one.file).stem}: {one.line[:40]}")
+@pytest.mark.parametrize("mutant", mutants(), ids=lambda one: f"{Path(one.file).stem}: {one.line[:40]}")
 def test_a_fault_is_found(mutant, tmp_path):
     for one in ROOT.iterdir():
         if one.name not in ("src", "_build", ".git"):
