@@ -95,7 +95,7 @@ REFUSALS = {
     "equal rows": (lambda: base_kernel(np.ones((5, 2)), 7), DataError, ["5 sample(s), all equal"]),
     "a stack": (lambda: center_and_normalise(np.ones((2, 3, 3))), DataError, ["(2, 3, 3)", "a square matrix"]),
     "at the mean": (lambda: center_and_normalise(np.vstack([X, -X, X[:1] * 0]) @ np.vstack([X, -X, X[:1] * 0]).T),
-                    DataError, ["1 of 161 points", "row 160", "Drop"]),
+                    DataError, ["1 of 161 samples", "row 160", "Drop"]),
     "indefinite": (lambda: center_and_normalise(-np.eye(4)), DataError, ["square -0.75", "positive semidefinite"]),
     "cluster labels": (lambda: ClusterCounts.from_labels([0, 3], ["a", "b"], 3), GroupError, ["seen were 0, 3"]),
     "fractions": (lambda: ClusterCounts.from_labels([0.0, 1.0], ["a", "b"], 3), GroupError, ["from 0 to 2"]),

@@ -120,9 +120,9 @@ def center_and_normalise(K) -> np.ndarray:
     bad = np.flatnonzero(lengths <= 64.0 * float(np.finfo(np.float64).eps) * size)
     if len(bad):
         raise DataError(
-            f"{len(bad)} of {len(K)} points have no length after centring, the first is row {bad[0]} with square "
+            f"{len(bad)} of {len(K)} samples have no length after centring, the first is row {bad[0]} with square "
             f"{lengths[bad[0]]:.3g}: they lie at the mean of the feature space, or the kernel is not positive "
-            "semidefinite. Drop these points, or pass a positive semidefinite kernel."
+            "semidefinite. Drop them, or pass a positive semidefinite kernel."
         )
     scale = 1.0 / np.sqrt(lengths)
     K = K * (scale[:, None] * scale)
