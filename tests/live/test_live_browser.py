@@ -1,9 +1,7 @@
 """Pages that run here, as a reader meets them in Chromium."""
 
 import re
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import nbformat
@@ -14,6 +12,7 @@ from compendium.book import pages as book
 from compendium.live import pages
 
 from ..book.axe import by_night, look_at
+from ..chromium import served
 from .conftest import begin, done, serving, write
 
 pytestmark = pytest.mark.browser
@@ -220,26 +219,13 @@ def test_a_table_of_ones_own(visit, tmp_path):
     assert hosts - {None} == {"127.0.0.1"}  # nothing leaves the machine; pictures in the text have no host
 
 
-class Elsewhere(BaseHTTPRequestHandler):
-    """A site of somebody else, at another port of this machine."""
-
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<title>elsewhere</title>")
-
-    def log_message(self, *_):
-        pass
-
-
-def test_another_origin_is_refused(visit, live):
+def test_another_origin_is_refused(visit, live, tmp_path):
     page = visit("experiments/vu2022-toy.html")
     base = live.partition("book/")[0]
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    other = page.context.new_page()  # with the cookies of the reader
-    other.goto(f"http://127.0.0.1:{server.server_port}/")
+    (tmp_path / "index.html").write_text("<title>elsewhere</title>")  # a site at another port of this machine
+    with served(tmp_path) as elsewhere:
+        other = page.context.new_page()  # with the cookies of the reader
+        other.goto(elsewhere)
     ask = """async ([address, given]) => { try { const found = await fetch(address, {credentials: 'include', ...given});
         return await found.text(); } catch (error) { return 'refused'; } }"""
     assert other.evaluate(ask, [f"{base}api/kernels", {}]) == "refused"
@@ -262,5 +248,3 @@ def test_another_origin_is_refused(visit, live):
     assert page.evaluate(listed, f"{base}api/kernels") == kernels
     page.evaluate(blind, f"{base}api/kernels")  # the control: of the page itself that with the token does
     assert len(page.evaluate(listed, f"{base}api/kernels")) == len(kernels) + 1
-    server.shutdown()
-    server.server_close()
