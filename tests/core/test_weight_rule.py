@@ -1,5 +1,7 @@
 """The rule for the fairness weight, on hand-made sequences of MNCE."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from compendium.papers.zhou2024.protocol import PublishedRule
@@ -69,7 +71,7 @@ def test_the_search_does_not_end_at_the_least_fair_point_and_says_when_its_end_i
     assert model.counts_.mnce > 0.5
     dip = iter([0.6, 0.3])
     with pytest.warns(WorseWeightWarning, match=r"ended at the weight 2 with MNCE 0.3, but the weight 1 reached 0.6"):
-        settle(WeightRule(), lambda weight: next(dip), lambda mnce: {"mnce": mnce})
+        settle(WeightRule(), lambda weight: (None, SimpleNamespace(mnce=next(dip), balance=0.0), {}))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from .errors import DataError
 
@@ -28,20 +28,24 @@ def symmetrise(H: np.ndarray) -> np.ndarray:
     return 0.5 * (H + H.T)
 
 
-def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8) -> np.ndarray:
-    """A square matrix, or with ``ndim=3`` a stack, made exactly symmetric; DataError where it is not, to ``rtol``."""
-    S = np.asarray(S, dtype=np.float64)
-    if S.ndim != ndim or S.shape[-1] != S.shape[-2] or not S.size:
-        needed = "(d, d)" if ndim == 2 else "(K, d, d): at least one square matrix"
+def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8, dtype=np.float64):
+    """A square matrix, dense or sparse, or with ``ndim=3`` a stack, made exactly symmetric; DataError where it is not.
+
+    It becomes one of ``dtype``; with None it keeps its own.
+    """
+    S = S.astype(dtype) if sparse.issparse(S) else np.asarray(S, dtype=dtype)
+    if S.ndim != ndim or S.shape[-1] != S.shape[-2] or 0 in S.shape:
+        needed = "a square matrix (n, n)" if ndim == 2 else "(K, d, d): at least one square matrix"
         raise DataError(f"{name} has shape {S.shape}; needed is {needed}.")
-    transposed = S.swapaxes(-1, -2)
-    difference, largest = float(np.abs(S - transposed).max()), float(np.abs(S).max())
+    transposed = S.T if ndim == 2 else S.swapaxes(-1, -2)
+    largest = float(abs(S).max())
+    difference = float(abs(S - transposed).max()) if np.isfinite(largest) else np.nan
     if not difference <= rtol * largest:  # as with missing values
         raise DataError(
             f"{name} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "
             f"{largest:.3g}. Pass the symmetric part, (S + S.T) / 2, of finite numbers."
         )
-    return 0.5 * (S + transposed)
+    return 0.5 * (S + transposed) if difference > 0 else S
 
 
 def fix_signs(V: np.ndarray) -> np.ndarray:
