@@ -47,7 +47,7 @@ def test_the_boundary_in_the_plane_is_the_ellipse_of_brute_force():
     joint = JointRange(np.array([[4.0, 0.0], [0.0, 0.2]]), np.array([[0.2, 0.4], [0.4, 3.0]]), 1)
     angles = np.linspace(0.0, np.pi, 20001)
     V = np.array([np.cos(angles), np.sin(angles)])
-    pairs = joint._traces[:, None] - np.array([np.einsum("dn,de,en->n", V, M, V) for M in (joint.M0, joint.M1)])
+    pairs = joint.traces[:, None] - np.array([np.einsum("dn,de,en->n", V, M, V) for M in (joint.M0, joint.M1)])
     for angle in np.linspace(0.0, 2 * np.pi, 17):
         lowest = (np.cos(angle) * pairs[0] + np.sin(angle) * pairs[1]).min()
         assert joint.support(float(angle)).value == pytest.approx(lowest, abs=1e-6)

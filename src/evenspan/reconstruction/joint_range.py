@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 
 from ..core.errors import DataError
 from ..core.inputs import require_range
-from ..core.linalg import eigenpairs, leading_eigenspace, symmetrise
+from ..core.linalg import eigenpairs, symmetrise
 from ..core.moments import GroupMoments
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
@@ -108,7 +108,7 @@ class JointRange:
 
     Complexity
     ----------
-    O(d^3) for each direction; from several hundred features on a third of it where k is small.
+    O(d^3) for each direction.
 
     References
     ----------
@@ -127,7 +127,6 @@ class JointRange:
     M1: np.ndarray
     k: int
     evaluations: int = field(default=0, init=False)
-    _block: np.ndarray = field(init=False, repr=False)
     _known: dict[float, Support] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
@@ -136,9 +135,7 @@ class JointRange:
             raise DataError(f"the matrices have shapes {M0.shape} and {M1.shape}; needed are two of shape (d, d).")
         self.k = require_rank(self.k, len(M0))
         self.M0, self.M1 = symmetrise(M0), symmetrise(M1)
-        self._traces = np.array([np.trace(self.M0), np.trace(self.M1)])
-        # Any block will do; a fixed one gives the same answer every time.
-        self._block = np.random.default_rng(0).normal(size=(len(M0), self.k + 3))
+        self.traces = np.array([np.trace(self.M0), np.trace(self.M1)])
 
     @classmethod
     def from_moments(
@@ -163,7 +160,7 @@ class JointRange:
 
     def pair(self, V: np.ndarray) -> np.ndarray:
         """The errors of the two groups for an orthonormal V of shape (d, k)."""
-        return self._traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
+        return self.traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
 
     def support(self, angle: float, *, tie: float = TIE) -> Support:
         """The points that minimise ``cos(angle) q_0 + sin(angle) q_1``; 0 is the first group's PCA, pi / 2 the other's.
@@ -175,14 +172,8 @@ class JointRange:
         self.evaluations += 1
         cos, sin = np.cos(angle), np.sin(angle)
         S, slack = cos * self.M0 + sin * self.M1, tie * self.scale
-        found = leading_eigenspace(S, self.k, self._block)
-        if found is not None and found[0][self.k - 1] - found[0][self.k] > 4.0 * slack:
-            # No tie: neighbouring directions have eigenvectors near these.
-            values, vectors, self._block = found[0][self.k - 1 :: -1], found[1][:, self.k - 1 :: -1], found[1]
-            value = float(np.trace(S) - values.sum(axis=0))
-        else:
-            values, vectors = eigenpairs(S)
-            value = float(values[: -self.k].sum(axis=0))
+        values, vectors = eigenpairs(S)
+        value = float(values[: -self.k].sum(axis=0))
         cut = len(values) - self.k
         first = int(np.searchsorted(values, values[cut] - slack))
         last = int(np.searchsorted(values, values[cut] + slack, side="right"))
@@ -219,28 +210,36 @@ class JointRange:
         and jumps where the boundary is straight. The answer is a direction between ``low`` and ``high``, in any order,
         and where between its two ends the point in question is, for ``support.basis(at)``.
         """
-        rounding = 4.0 * np.finfo(float).eps * float(self._traces.sum(axis=0))
+        found, at = self.crossing(np.array([1.0, -1.0]), float(offsets[0] - offsets[1]), low, high)
+        first, last = found.ends[:, 0] - found.ends[:, 1] - (offsets[0] - offsets[1])
+        # One group has the larger error whatever is chosen; the other has its smaller one.
+        return found, at if first * last <= 0.0 else float(np.argmin(found.ends.sum(axis=1)))
+
+    def crossing(self, weights: np.ndarray, level: float, low: float, high: float) -> tuple[Support, float]:
+        """Where a weighted sum of the errors that never falls from the angle ``low`` to ``high`` reaches a level.
+
+        A direction and the place between its ends, as for ``balanced``; one of the two ends if it is not reached.
+        """
+        rounding = 4.0 * np.finfo(float).eps * float(self.traces.sum(axis=0))
 
         def gaps(found: Support) -> np.ndarray:
-            both = found.ends[:, 0] - found.ends[:, 1] - (offsets[0] - offsets[1])
+            both = found.ends @ weights - level
             return np.where(np.abs(both) <= rounding, 0.0, both)
 
         def gap(angle: float) -> float:
             first, last = gaps(self.support(angle))
             return 0.0 if first * last <= 0.0 else float(first)
 
-        outside = gap(low) * (high - low) >= 0.0, gap(high) * (high - low) <= 0.0
-        if any(outside):
-            angle = low if outside[0] else high
+        if gap(low) * (high - low) >= 0.0:
+            found = self.support(low)
+        elif gap(high) * (high - low) <= 0.0:
+            found = self.support(high)
         else:
-            angle = brentq(gap, low, high, xtol=1e-16, rtol=4.0 * np.finfo(float).eps)
-        found = self.support(angle)
-        if gap(angle) != 0.0 and not any(outside):  # a jump between neighbouring angles: a tie that rounding hides
-            found = self.support(angle, tie=1e-8)
+            found = self.support(brentq(gap, low, high, xtol=1e-16, rtol=4.0 * np.finfo(float).eps))
+            if gap(found.angle) != 0.0:  # a jump between neighbouring angles: a tie that rounding hides
+                found = self.support(found.angle, tie=1e-8)
         first, last = gaps(found)
-        if first * last > 0.0:  # one group has the larger error whatever is chosen; the other has its smaller one
-            return found, float(np.argmin(found.ends.sum(axis=1)))
-        return found, first / (first - last) if first != last else 0.0
+        return found, first / (first - last) if first * last <= 0.0 and first != last else 0.0
 
     def extreme_gaps(self) -> tuple[float, float]:
         """Smallest and largest q_0 - q_1 of any projection; equal errors exist exactly if they enclose zero."""

@@ -19,10 +19,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.answer import Certificate
+from ..core.linalg import LARGE, excess, krylov_eigenspace, top_eigenspace
 from ..core.options import Option, flag, one_of
 from .group_errors import ReconstructionEstimator
 from .joint_range import JointRange
 from .multi_criteria import solve_multi_criteria
+from .relaxation import extended
 
 
 def solve_min_max(
@@ -48,17 +50,51 @@ def solve_min_max(
         With ``weights = (w, 1 - w)`` and the number of eigenvalue problems solved.
     """
     one_of("loss", "error").require("objective", objective)
-    joint, own = JointRange(S0, S1, k), np.zeros(2)
+    joint = JointRange(S0, S1, k)
+    d, matrices, own = len(S0), np.array([joint.M0, joint.M1]), np.zeros(2)
+    rounding = 4.0 * np.finfo(float).eps * float(joint.traces.sum(axis=0))
+    start, known = np.random.default_rng(0).normal(size=(d, k + 3)), 0.0 if objective == "error" else np.inf
+    ends = [lowest(joint, angle, start, known) for angle in (0.0, np.pi / 2)]
     if objective == "loss":
-        own = np.array([joint.support(angle).value for angle in (0.0, np.pi / 2)])
-    found, at = joint.balanced(own)
-    direction = np.array([np.cos(found.angle), np.sin(found.angle)])
+        own = np.array([value for value, _ in ends])
+    # In many dimensions the balance point is sought among projectors in the span of a few leading eigenvectors, where
+    # it costs little. Those of the whole problem in its direction give the bound, and join the span until the two meet.
+    Q, H, grown = np.eye(d), matrices, True
+    if d >= LARGE:
+        Q, H, _ = extended(matrices, Q[:, :0], H[:, :0, :0], np.hstack([columns for _, columns in ends]))
+    while True:
+        if len(H[0]) == d:
+            Q, H, inside = np.eye(d), matrices, joint
+        else:
+            inside = JointRange(*H, k)
+        outside = joint.traces - inside.traces
+        found, at = inside.balanced(own - outside)
+        direction = np.array([np.cos(found.angle), np.sin(found.angle)])
+        values, start = top_eigenspace(np.tensordot(direction, H, axes=1), min(k + 3, len(H[0])))
+        value, new = lowest(joint, found.angle, Q @ start, float(values[:k].sum(axis=0)) + rounding)
+        if not grown or found.value + float(direction @ outside) - value <= rounding:
+            break
+        Q, H, grown = extended(matrices, Q, H, new)
+    V = Q @ found.basis(at)
     weights = direction / direction.sum(axis=0)
-    V = found.basis(at)
-    dual = found.value / direction.sum(axis=0) - weights @ own
+    dual = value / direction.sum(axis=0) - weights @ own
     problem = f"largest {objective} of the two groups over projectors of rank {k}"
     primal = float((joint.pair(V) - own).max(axis=0))
     return V, Certificate(problem, primal, float(dual), 0.0, "min", tuple(weights.tolist()), joint.evaluations)
+
+
+def lowest(joint: JointRange, angle: float, start: np.ndarray, known: float) -> tuple[float, np.ndarray]:
+    """A lower bound on a direction's value, with leading eigenvectors; unproved where these keep more than is known."""
+    S = np.cos(angle) * joint.M0 + np.sin(angle) * joint.M1
+    found = krylov_eigenspace(S, joint.k, start, known)
+    if found is not None:
+        joint.evaluations += 1
+        values, V, _ = found
+        most = float(values[: joint.k].sum(axis=0))
+        if most > known or np.isfinite(more := excess(S, *found)):
+            return float(np.trace(S)) - (most if most > known else most + more), V
+    support = joint.support(angle)
+    return support.value, np.hstack([support.fixed, support.tied])
 
 
 class MinMaxFairPCA(ReconstructionEstimator):
