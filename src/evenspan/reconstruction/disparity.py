@@ -96,25 +96,23 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows; what ``transform`` subtracts.
     alpha_ : float
         Where in the family the answer is; 1 is PCA.
-    gap_ : float
-        The absolute difference of the group errors.
-    smallest_gap_ : float
-        A lower bound on it over all projections of rank k, from eigenvalue sums of the difference matrix.
+    gap_, smallest_gap_ : float
+        The absolute difference of the group errors, and a lower bound on it over all projections of rank k.
     cap_ : float
         The larger of the two errors under PCA.
     group_errors_, group_losses_ : ndarray of shape (2,)
         Mean squared reconstruction error and loss of each group, about the overall mean.
-    certificate_ : Certificate
+    certificate_, subspace_ : Certificate and FairSubspace
         The mean error over all rows, and the least that a projection with at most this difference can have;
-        ``feasibility`` is how far the constraint is exceeded, relative to the cap.
-    converged_ : bool
-        Always true: the search ends at neighbouring numbers.
-    n_iter_ : int
-        Eigenvalue problems solved.
+        ``feasibility`` is how far the constraint is exceeded, relative to the cap. The answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (2,)
+        The groups seen in ``fit``.
+    converged_, n_iter_ : bool and int
+        Always true: the search ends at neighbouring numbers. Eigenvalue problems solved.
 
     Guarantees
     ----------

@@ -143,8 +143,7 @@ class JointRange:
     ) -> "JointRange":
         """The joint range of the two groups of these moments, of projections of rank ``n_components``.
 
-        Errors are about the overall mean, or with ``center="group"`` about each group's own; ``standardize`` divides
-        every feature by its standard deviation first.
+        Errors about the overall mean, or each group's own (``center="group"``); ``standardize`` divides by deviations.
         """
         require_several_groups(moments, "JointRange")
         require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
@@ -202,23 +201,16 @@ class JointRange:
         return np.array([end for found in supports for end in found.ends[: 1 + bool(np.ptp(found.ends, axis=0).any())]])
 
     def balanced(self, offsets: np.ndarray, low: float = 0.0, high: float = np.pi / 2) -> tuple[Support, float]:
-        r"""Where on the boundary the errors less ``offsets`` are equal, or as nearly so as between two directions.
+        """Where on the boundary, from the angle ``low`` to ``high`` in any order, errors less ``offsets`` are equal.
 
-        .. math:: q_0 - o_0 = q_1 - o_1 .
-
-        The difference of the two sides never falls as the angle grows from the first group's own PCA to the second's,
-        and jumps where the boundary is straight. The answer is a direction between ``low`` and ``high``, in any order,
-        and where between its two ends the point in question is, for ``support.basis(at)``.
+        A direction and where between its two ends the point is, for ``support.basis(at)``; or the nearest of the ends.
         """
-        found, at = self.crossing(np.array([1.0, -1.0]), float(offsets[0] - offsets[1]), low, high)
-        first, last = found.ends[:, 0] - found.ends[:, 1] - (offsets[0] - offsets[1])
-        # One group has the larger error whatever is chosen; the other has its smaller one.
-        return found, at if first * last <= 0.0 else float(np.argmin(found.ends.sum(axis=1)))
+        return self.crossing(np.array([1.0, -1.0]), float(offsets[0] - offsets[1]), low, high)
 
     def crossing(self, weights: np.ndarray, level: float, low: float, high: float) -> tuple[Support, float]:
-        """Where a weighted sum of the errors that never falls from the angle ``low`` to ``high`` reaches a level.
+        """Where a weighted sum of the errors reaches a level, as for ``balanced``.
 
-        A direction and the place between its ends, as for ``balanced``; one of the two ends if it is not reached.
+        It never falls as the angle grows, and jumps where the boundary is straight; Brent's method finds where.
         """
         rounding = 4.0 * np.finfo(float).eps * float(self.traces.sum(axis=0))
 
@@ -239,7 +231,9 @@ class JointRange:
             if gap(found.angle) != 0.0:  # a jump between neighbouring angles: a tie that rounding hides
                 found = self.support(found.angle, tie=1e-8)
         first, last = gaps(found)
-        return found, first / (first - last) if first * last <= 0.0 and first != last else 0.0
+        if first * last > 0.0:  # not reached: of the two ends the one with smaller errors
+            return found, float(np.argmin(found.ends.sum(axis=1)))
+        return found, first / (first - last) if first != last else 0.0
 
     def extreme_gaps(self) -> tuple[float, float]:
         """Smallest and largest q_0 - q_1 of any projection; equal errors exist exactly if they enclose zero."""

@@ -32,22 +32,8 @@ def solve_min_max(
 ) -> tuple[np.ndarray, Certificate]:
     """The projector of rank k with the smallest maximum of the two groups' losses (or errors), certified.
 
-    Parameters
-    ----------
-    S0, S1 : ndarray of shape (d, d)
-        Symmetric positive semidefinite matrices of the groups.
-    k : int
-        Rank, from 1 to d - 1.
-    objective : {"loss", "error"}
-        Balance the errors in excess of each group's own best, or the errors themselves. With errors the best weight
-        can be 0 or 1; the two errors then differ.
-
-    Returns
-    -------
-    V : ndarray of shape (d, k)
-        Orthonormal basis.
-    certificate : Certificate
-        With ``weights = (w, 1 - w)`` and the number of eigenvalue problems solved.
+    For positive semidefinite matrices (d, d) and k from 1 to d - 1: an orthonormal basis (d, k). With errors the best
+    weight w of (w, 1 - w), which the certificate holds, can be 0 or 1; the two errors then differ.
     """
     one_of("loss", "error").require("objective", objective)
     joint = JointRange(S0, S1, k)
@@ -121,27 +107,18 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts.
-    group_losses_ : ndarray of shape (G,)
-        Of the projection on the components, about the point that ``center`` names.
-    group_errors_ : ndarray of shape (G,)
-        Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows; what ``transform`` subtracts.
+    group_losses_, group_errors_ : ndarray of shape (G,)
+        Losses about the point that ``center`` names; mean squared errors about ``mean_``, as ``GroupFrame`` has them.
     objective_ : float
         The largest loss or error.
-    certificate_ : Certificate
-        The value reached, the dual bound, the gap between them, the dual weights of the groups and the number of
-        eigenvalue problems.
-    subspace_ : FairSubspace
-        The answer by itself.
+    certificate_, subspace_ : Certificate and FairSubspace
+        The value reached, the dual bound and the dual weights of the groups; the answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
-    converged_ : bool
-        Whether the certificate's gap is closed, to 1e-6 of the objective.
-    n_iter_ : int
-        Eigenvalue problems solved.
+    converged_, n_iter_ : bool and int
+        Whether the certificate's gap is closed, to 1e-6 of the objective; eigenvalue problems of order d solved.
 
     Guarantees
     ----------
@@ -153,8 +130,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Complexity
     ----------
-    Two groups: about fifteen eigendecompositions, O(d^3). More: G and a few more, beside some 40 steps in a span of
-    about (G + 3) k columns. Fewer rows than features: in the span of the rows, of order n for d.
+    Two groups: about fifteen eigendecompositions, O(d^3); from 300 features on about five, or few products with blocks
+    of k + 3 columns where k is small. More: G and a few more, beside some 40 steps in a span of about (G + 3) k
+    columns. Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------
