@@ -138,7 +138,7 @@ def conic(A, k, *, Q=None, mu=0.0, penalty="largest", f=None, delta=np.inf, c=np
     cvxpy = pytest.importorskip("cvxpy")
     # An interior point of X f = 0 does not exist: with delta = 0 the matrix lives on the complement of f.
     N = np.linalg.svd(f[None])[2][1:].T if delta == 0 else np.eye(len(A))
-    Y, t = cvxpy.Variable((N.shape[1], N.shape[1]), symmetric=True), cvxpy.Variable(2)
+    Y, t = cvxpy.Variable((N.shape[1], N.shape[1]), symmetric=True), cvxpy.Variable(2, nonneg=True)
     X, constraints = N @ Y @ N.T, [Y >> 0, np.eye(len(N.T)) - Y >> 0, cvxpy.trace(Y) == k]
     if mu > 0:
         constraints += [cvxpy.sigma_max(R @ X) <= s for R, s in zip(roots_of(Q, shifts_of(Q, penalty)), t, strict=True)]

@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
+from evenspan.core.errors import DataError
 from evenspan.core.linalg import (
     complement,
     excess,
     fix_signs,
     krylov_eigenspace,
+    require_symmetric,
     smallest_eigenspace,
     symmetrise,
     top_eigenspace,
@@ -249,3 +251,12 @@ def test_small_matrices_many_eigenvectors_and_ties_are_left_to_the_full_decompos
     assert krylov_eigenspace(H[:100, :100], 3, block(100)) is None
     assert krylov_eigenspace(H, 14, block(b=17)) is None
     assert krylov_eigenspace(large([9.0, 7.0, 7.0])[0], 2, block()) is None
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused_and_rounding_is_not():
+    H, _ = large([9.0, 7.0])
+    tilted = np.triu(np.ones((320, 320)), 1)
+    np.testing.assert_allclose(require_symmetric(H + 1e-12 * tilted, "H"), H, atol=1e-11)
+    for matrix in (H + 1e-5 * tilted, np.diag([1.0, np.nan])):
+        with pytest.raises(DataError, match="H is not symmetric"):
+            require_symmetric(matrix, "H")
