@@ -1,7 +1,7 @@
 """The judge: every metric is computed here, from moments, points or counts, never by a method."""
 
 from ..core.kernels import median_bandwidth
-from .bootstrap import BlockSums, assign_blocks, block_sums, interval, multiplicities
+from .bootstrap import assign_blocks
 from .cluster_frame import ClusterFrame
 from .clustering import balance, clustering_accuracy, mnce, normalised_mutual_information
 from .group_frame import GroupFrame
@@ -32,7 +32,6 @@ from .representation import covariance_gap, mean_gap, mmd2
 __all__ = [
     "GROUP_METRICS",
     "READERS",
-    "BlockSums",
     "ClusterFrame",
     "GroupFrame",
     "LinearMap",
@@ -42,7 +41,6 @@ __all__ = [
     "auc_standard_error",
     "average_error",
     "balance",
-    "block_sums",
     "clustering_accuracy",
     "covariance_gap",
     "demographic_parity_difference",
@@ -52,14 +50,12 @@ __all__ = [
     "explained_variance",
     "group_auc",
     "group_errors",
-    "interval",
     "linear_map",
     "mean_gap",
     "mean_gap_bound",
     "median_bandwidth",
     "mmd2",
     "mnce",
-    "multiplicities",
     "normalised_mutual_information",
     "operator_errors",
     "placements",
