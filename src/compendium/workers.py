@@ -21,7 +21,6 @@ from evenspan.core.errors import FairError, FairWarning, FetchError
 from . import provenance, records, store
 from .catalogue import Experiment
 
-
 #: The signals that ask a process to end.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -49,8 +49,8 @@ def save(estimator, path) -> None:
     Raises
     ------
     ConfigurationError
-        A parameter or attribute is not a number, text, array, or list, tuple or dict of these (a callable kernel, a
-        generator), or the class is none of this package. Nothing is written then.
+        The class is none of this package, or a value is none of number, text, array, or list, tuple or dict of these (a
+        callable kernel, a generator).
 
     Guarantees
     ----------
@@ -109,7 +109,9 @@ def load(path):
             arrays = [entries[f"a{i}"] for i in range(len(entries.files) - 1)]
         estimator = _restored(header["estimator"], arrays) if header["format"] == FORMAT else None
     except NOT_OURS as error:
-        raise ResultError(f"{path} is no saved estimator, or only a part of one ({error}). Save it again.") from error
+        raise ResultError(
+            f"{path} is not a saved estimator, or only a part of one ({error}). Save it again."
+        ) from error
     if estimator is None:
         raise ResultError(
             f"{path} is of evenspan {header['version']}, which evenspan {present} cannot read. Fit again."

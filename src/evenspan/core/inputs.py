@@ -48,12 +48,12 @@ def require_numeric_columns(X) -> None:
     """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
     if not is_frame(X):
         return
-    bad = [f"{name!r} ({dtype})" for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
-    if bad:
+    types = [(name, dtype) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+    if types:
+        shown = ", ".join(f"{name!r} ({dtype})" for name, dtype in types[:5]) + (", ..." if len(types) > 5 else "")
         raise FeatureTypeError(
-            f"{len(bad)} of {X.shape[1]} columns are not numeric: {', '.join(bad[:5])}"
-            f"{', ...' if len(bad) > 5 else ''}. "
-            "Encode them as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or drop them."
+            f"{len(types)} of {X.shape[1]} columns are not numeric: {shown}. Encode them as numbers first (for "
+            "instance with sklearn.preprocessing.OneHotEncoder) or drop them."
         )
 
 
@@ -89,13 +89,14 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
         rows = X.tocsr()
         return *X.shape, lambda start, stop: rows[start:stop].toarray()
     if X.dtype.kind not in "biuf":
-        try:
-            X = X.astype(np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise FeatureTypeError(
-                f"X (type {X.dtype}) holds entries that are no numbers of 64 bits: {error}. Encode them as numbers "
-                "first, or drop their columns."
-            ) from error
+        for j, column in enumerate(X.T):
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise FeatureTypeError(
+                    f"column {j} of X (type {X.dtype}) is not numeric: {error}. Encode it as numbers first or drop it."
+                ) from error
+        X = X.astype(np.float64)
     return *X.shape, lambda start, stop: X[start:stop]
 
 

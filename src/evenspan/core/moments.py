@@ -57,8 +57,7 @@ class GroupMoments:
 
     Complexity
     ----------
-    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with few stored entries, s of each, O(n s^2); of fuller
-    ones a block at a time is made dense, which is faster.
+    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with s stored entries each, O(n s^2) where s is small.
 
     References
     ----------
@@ -130,7 +129,9 @@ class GroupMoments:
         sums, at = MomentAccumulator(), 0
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
-                raise DataError(f"batch {number} is a {type(batch).__name__}; needed is (X, groups[, sample_weight]).")
+                raise DataError(
+                    f"batch {number} is a {type(batch).__name__}; needed is (X, groups) or (X, groups, weights)."
+                )
             n = length(batch[0])
             with in_batch(number, at, n):
                 sums.add(*batch)
@@ -215,7 +216,7 @@ class GroupMoments:
                 raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
             return self.feature_names.index(feature)
         if isinstance(feature, bool) or not isinstance(feature, Integral) or not -self.d <= feature < self.d:
-            raise DataError(f"feature {feature!r}; needed is a name or a position below {self.d}, not a mask.")
+            raise DataError(f"no feature {feature!r}; needed is a name or a position below {self.d}, not a mask.")
         return int(feature)
 
     def __repr__(self) -> str:

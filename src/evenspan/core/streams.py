@@ -13,16 +13,8 @@ from scipy import sparse
 
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups
-from .inputs import (
-    feature_names,
-    in_batch,
-    in_pandas,
-    length,
-    require_numeric_columns,
-    row_blocks,
-    rows_of,
-    whole_number,
-)
+from .inputs import feature_names, in_batch, in_pandas, length, require_numeric_columns, row_blocks, rows_of
+from .options import whole
 
 
 class Stream(ABC):
@@ -62,10 +54,8 @@ class Stream(ABC):
                 names = feature_names(X)
                 if d == 0 or d != (self.n_features or d):
                     raise DataError(f"it has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
-                if names and self.feature_names and names != self.feature_names:
-                    raise DataError(
-                        f"its columns are {list(names or ())[:5]}, those before it {self.feature_names[:5]}."
-                    )
+                if names and names != (self.feature_names or names):
+                    raise DataError(f"its columns are {names[:5]}, those before it {self.feature_names[:5]}.")
                 if (labelled := length(groups)) is not None and labelled != n:
                     raise GroupError(f"there are {labelled} group labels for {n} rows. Yield one for each row.")
             if self.n_features is None:
@@ -100,7 +90,7 @@ class ArrayStream(Stream):
     """
 
     def __init__(self, X, sensitive_features, *, batch_size: int = 1024):
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.batch_size = whole(1).require("batch_size", batch_size)
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
         X = in_pandas(X)

@@ -109,7 +109,8 @@ class GroupGapDisplay:
         """
         sample = {"X": X, "moments": moments, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
         frame = _frame(estimator, metric, n_boot, level, random_state=random_state, **sample)
-        return cls(frame, metric=_name(metric)).plot(ax, **kwargs)
+        shown = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+        return cls(frame, metric=shown).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, overall=True, legend=True):
         """Draw.
@@ -166,10 +167,6 @@ class GroupGapDisplay:
             self.intervals_.append(bars)
         (line,) = axes.plot(x, rows["value"], linestyle="none", **({"markersize": 8} | dress | {"zorder": 3}))
         self.lines_.append(line)
-
-
-def _name(metric) -> str:
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
 
 
 def _frame(estimator, metric, n_boot, level, **sample) -> pd.DataFrame:

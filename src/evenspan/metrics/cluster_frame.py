@@ -87,10 +87,8 @@ class ClusterFrame:
                 f"a {type(estimator).__name__} assigns no new rows to clusters: it has no predict. Judge the rows that "
                 "it was fitted to by ClusterFrame.from_labels(estimator.labels_, sensitive_features=...)."
             )
-        labels = estimator.predict(X)
-        return cls.from_labels(
-            labels, sensitive_features=sensitive_features, n_clusters=getattr(estimator, "n_clusters", None)
-        )
+        n_clusters = getattr(estimator, "n_clusters", None)
+        return cls.from_labels(estimator.predict(X), sensitive_features=sensitive_features, n_clusters=n_clusters)
 
     @property
     def by_group(self) -> pd.DataFrame:
@@ -125,14 +123,6 @@ class ClusterFrame:
             "entropy": entropy(table) / overall if overall else np.nan,
         }
         return pd.DataFrame(found, index=pd.Index(self.counts.clusters.tolist(), name="cluster"))
-
-    @property
-    def shares(self) -> pd.DataFrame:
-        """Share of every group (rows) in every cluster (columns); an empty cluster has none."""
-        sizes = self.counts.sizes
-        shares = np.divide(self.counts.counts, sizes, out=np.full(self.counts.counts.shape, np.nan), where=sizes > 0)
-        columns = pd.Index(self.counts.clusters.tolist(), name="cluster")
-        return pd.DataFrame(shares, index=label_index(self.counts.labels, "group"), columns=columns)
 
     @property
     def overall(self) -> pd.Series:

@@ -320,13 +320,8 @@ def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMomen
 def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
     if not isinstance(moments, GroupMoments) or sample_weight is not None:
         raise DataError(
-            f"moments is a {type(moments).__name__}, sample_weight a {type(sample_weight).__name__}; needed are rows as X, "
-            "or GroupMoments alone, which hold the weights of their rows."
-        )
-    if blocks is not None and BLOCK not in moments.attributes:
-        raise GroupError(
-            f"these moments have the attribute(s) {', '.join(moments.attributes)} and no 'block', so no samples can be "
-            "drawn. Collect them with a data frame {'block': assign_blocks(n, 100), ...} as sensitive_features."
+            f"moments is a {type(moments).__name__}, sample_weight a {type(sample_weight).__name__}; needed are rows "
+            "as X, or GroupMoments alone, which hold the weights of their rows."
         )
     others = [name for name in moments.attributes if name != BLOCK]
     chosen = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features

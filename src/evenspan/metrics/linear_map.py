@@ -38,17 +38,7 @@ class LinearMap:
 
 
 def linear_map(fitted) -> FairSubspace | LinearMap:
-    """The map of a fitted estimator, or the subspace or map given.
-
-    Parameters
-    ----------
-    fitted : fitted estimator, FairSubspace or LinearMap
-        An estimator has ``subspace_`` and ``components_``.
-
-    Returns
-    -------
-    FairSubspace or LinearMap
-        The subspace where the estimator projects on it; a map where it does not (LEACE).
+    """The map of a fitted estimator, or the subspace or map given: a ``LinearMap`` where it does not project (LEACE).
 
     Examples
     --------
@@ -66,8 +56,7 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
             "estimator or a FairSubspace. Fit it first; kernel methods have no subspace of the features, and "
             "clusterings are judged by ClusterFrame."
         )
-    names_out = getattr(fitted, "get_feature_names_out", None)
-    columns = len(components) if names_out is None or len(components) == len(subspace.mean) else len(names_out())
+    columns = getattr(fitted, "_n_features_out", len(components))
     if columns != len(components):
         raise DataError(
             f"this {type(fitted).__name__} appends other coordinates to its subspace: {columns} columns, of which "

@@ -140,17 +140,7 @@ def auc_standard_error(member: np.ndarray, scores: np.ndarray) -> float:
 
     with :math:`s_1^2` and :math:`s_0^2` the sample variances of the placements of the m members and of the n others.
 
-    Parameters
-    ----------
-    member : ndarray of bool of shape (n,)
-        Who is a member; at least two are and two are not.
-    scores : ndarray of shape (n,)
-        Their scores.
-
-    Returns
-    -------
-    float
-        0 where the two are ranked without one mistake, so that an interval from it has no width there.
+    It is 0 where the two are ranked without one mistake, so that an interval from it has no width there.
 
     References
     ----------
