@@ -12,13 +12,9 @@ from evenspan import Certificate
 from evenspan.core.answer import ky_fan_certificate
 
 SPECTRA = {
-    "simple": [5.0, 3, 1, 0.5, 0.1],
     "indefinite": [4.0, 1, -0.5, -2, -9],
-    "negative": [-1.0, -2, -3, -4, -5],
-    "identity": [1.0] * 5,
     "zero": [0.0] * 5,
     "tie at the cut": [3.0, 2, 2, 2, 1],
-    "low rank": [1.0, 0, 0, 0, 0],
     "wide": [1e8, 1.0, 1e-8, 0, 0],
 }
 
@@ -39,7 +35,7 @@ def turn(A, theta, seed=0):
     return turned
 
 
-@pytest.mark.parametrize("k", range(1, 6))
+@pytest.mark.parametrize("k", [1, 3, 5])
 @pytest.mark.parametrize("spectrum", SPECTRA.values(), ids=SPECTRA.keys())
 def test_the_gap_vanishes_at_an_eigenspace(spectrum, k):
     H, Q = problem(spectrum)
@@ -51,7 +47,7 @@ def test_the_gap_vanishes_at_an_eigenspace(spectrum, k):
 
 
 @pytest.mark.parametrize("spectrum", [[5.0, 3, 1, 0.5, 0.1], [4.0, 1, -0.5, -2, -9], [3.0, 3, 1, 1, 1]])
-@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
 def test_only_the_optimum_is_called_optimal(spectrum, factor):
     H, Q = problem(spectrum)
     assert ky_fan_certificate(factor * H, Q[:, :2], "").is_optimal()
@@ -77,28 +73,6 @@ def test_the_bound_is_never_below_the_truth(m, data):
         assert certificate.gap >= truth - certificate.primal - 1e-11
         if truth - certificate.primal > 1e-6:
             assert not certificate.is_optimal()
-
-
-@pytest.mark.parametrize("k", [1, 2, 4])
-def test_the_gap_is_small_near_the_optimum(k):
-    H, Q = problem([5.0, 3, 1, 0.5, 0.1])
-    gaps = [ky_fan_certificate(H, turn(Q[:, :k], theta), "").gap for theta in (1e-1, 1e-3, 1e-5)]
-    assert 0 < gaps[2] < 1e-2 * gaps[1] < 1e-4 * gaps[0] * 100
-    assert gaps[0] < 5.0, "a bound that is always far away would say nothing"
-
-
-def test_an_answer_of_full_rank_is_optimal():
-    H, _ = problem([5.0, 3, 1])
-    certificate = ky_fan_certificate(H, np.eye(3), "")
-    assert certificate.dual == pytest.approx(9.0)
-    assert certificate.is_optimal()
-
-
-def test_an_asymmetric_matrix_counts_by_its_symmetric_part():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(4, 4))
-    _, vectors = np.linalg.eigh((A + A.T) / 2)
-    assert ky_fan_certificate(A, vectors[:, -2:], "").is_optimal()
 
 
 def test_what_optimal_means():

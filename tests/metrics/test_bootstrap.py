@@ -15,18 +15,6 @@ ESTIMATORS = {
 }
 
 
-def test_blocks_are_even_in_random_order_and_draws_multinomial():
-    blocks = bootstrap.assign_blocks(103, 20, 3)
-    assert set(np.bincount(blocks)) == {5, 6}
-    assert not np.array_equal(blocks, np.sort(blocks))
-    assert not np.array_equal(blocks, np.arange(103) % 20)
-    np.testing.assert_array_equal(blocks, bootstrap.assign_blocks(103, 20, np.random.default_rng(3)))
-    draws = bootstrap.multiplicities(40, 300, 0)
-    assert draws.shape == (300, 40)
-    assert (draws.sum(axis=1) == 40).all()
-    assert draws.var(axis=0).mean(axis=0) == pytest.approx(1 - 1 / 40, rel=0.05)
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("attribute", ["colour", None])
 def test_sums_of_blocks_are_those_of_the_rows(sample, name, attribute):
@@ -39,7 +27,7 @@ def test_sums_of_blocks_are_those_of_the_rows(sample, name, attribute):
     squares = (((X - answer.mean) / scale - T @ answer.V.T) ** 2).sum(axis=1)
     by_group = frame.groupby(["colour", "shape"] if attribute is None else "colour").indices
     assert len(by_group) == len(sums.labels)
-    merged = sums.merged(np.array(["all"]), np.ones((len(by_group), 1)))
+    merged = sums.pooled()
     every = [(sums, g, rows) for g, rows in enumerate(by_group.values())] + [(merged, 0, np.arange(len(X)))]
     for found, g, rows in every:
         for b in range(17):
@@ -87,22 +75,6 @@ def test_one_row_to_a_block_is_the_ordinary_bootstrap_and_more_spread_as_much(dr
     theory = np.array([squares[groups == g].std(axis=0) / np.sqrt((groups == g).sum(axis=0)) for g in range(3)])
     found = errors_of(X, groups, bootstrap.assign_blocks(3800, 100, 0), subspace, 4000, 1).std(axis=0)
     np.testing.assert_allclose(found, theory, rtol=0.25)  # a standard deviation from 100 blocks: 7 % is one sigma
-
-
-def test_intervals_cover_the_truth_as_often_as_they_say(drawn):
-    rng = np.random.default_rng(11)
-    population = drawn(rng, (60_000, 36_000, 18_000))
-    subspace = StandardPCA(2).fit(population[0]).subspace_
-    truth = metrics.group_errors(GroupMoments.from_data(*population), subspace)
-    hits = []
-    for seed in range(300):
-        X, groups = drawn(rng)
-        errors = errors_of(X, groups, bootstrap.assign_blocks(len(X), 60, seed), subspace, 400, seed)
-        low, high = bootstrap.interval(errors, 0.9)
-        hits.append((low <= truth) & (truth <= high))
-    share = np.mean(hits, axis=0)
-    # 300 samples: two standard errors of a coverage of .9 are .035; percentile intervals of means fall a little short.
-    assert ((share > 0.84) & (share < 0.95)).all(), share
 
 
 def test_what_has_no_value_is_left_out_and_too_much_of_it_is_told(sample):
