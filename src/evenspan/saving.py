@@ -95,7 +95,7 @@ def load(path):
     Raises
     ------
     ResultError
-        There is no such file, or it is damaged or of another kind, or its version cannot be read.
+        There is no such file, or it is damaged, of another kind, or of a version that cannot be read.
 
     Guarantees
     ----------

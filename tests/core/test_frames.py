@@ -6,12 +6,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from evenspan import ArrayStream, ClusterCounts, FairPCA, GroupFrame, GroupMoments
+from evenspan import ArrayStream, FairPCA, GroupFrame, GroupMoments
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 from evenspan.core.inputs import RowOrderWarning
 
-from .every import CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
+from .every import TRANSFORMERS, fit, make
 from .samples import draw
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative ones are stopped early here
@@ -34,22 +34,8 @@ def test_every_method_learns_the_same_from_a_table_and_hands_out_polars(name):
     assert isinstance(out, pl.DataFrame)
     assert out.columns == list(fitted.get_feature_names_out()) == [f"{name.lower()}{j}" for j in range(2)]
     np.testing.assert_allclose(out.to_numpy(), T[:9], atol=1e-12 * np.abs(T).max())
-    if hasattr(plain, "inverse_transform"):
-        back = plain.inverse_transform(out.to_numpy())
-        np.testing.assert_allclose(fitted.inverse_transform(out), back, atol=1e-12 * np.abs(back).max())
     with pytest.raises(ValueError, match=r"(?s)feature names.*same order"):
         fitted.transform(POLARS[:, ::-1])
-
-
-@pytest.mark.parametrize("name", CLUSTERERS)
-def test_every_clusterer_finds_the_same_clusters(name):
-    plain = fit(make(name), S.X, S.groups)
-    for table in TABLES.values():
-        model = fit(make(name), table, pl.Series("sex", S.groups))
-        np.testing.assert_array_equal(model.labels_, plain.labels_)
-    if name not in PLAIN:
-        counted = ClusterCounts.from_labels(pl.Series(plain.labels_), pa.array(S.groups.tolist()))
-        np.testing.assert_array_equal(counted.counts, plain.counts_.counts)
 
 
 @pytest.mark.parametrize("kind", TABLES)
@@ -87,20 +73,6 @@ def test_groups_of_any_column_are_those_of_its_text(kind):
     assert labels[codes].tolist() == TEXT
 
 
-def test_the_judge_takes_tables_and_names_its_rows_after_the_columns():
-    model = FairPCA(2).fit(S.X, sensitive_features=S.groups)
-    sex = pl.Series("sex", S.groups)
-    expected = GroupFrame(estimator=model, X=S.X, sensitive_features=pd.Series(S.groups, name="sex"))
-    for X, groups in ((POLARS, sex), (POLARS.to_arrow(), sex.to_frame().to_arrow())):
-        frame = GroupFrame(estimator=model, X=X, sensitive_features=groups)
-        pd.testing.assert_frame_equal(frame.by_group, expected.by_group)
-        assert frame.by_group.index.name == "sex"
-    apart = GroupFrame(estimator=model, X=POLARS, sensitive_features={"sex": sex})
-    pd.testing.assert_frame_equal(apart.by_group, expected.by_group)
-    unnamed = GroupFrame(estimator=model, X=POLARS, sensitive_features=pa.array(S.groups.tolist()))
-    assert unnamed.by_group.index.name == "group"
-
-
 def test_a_null_among_coded_labels_becomes_no_label():
     coded = pa.array(["f", "m", None, "f"]).dictionary_encode()
     control = np.asarray(pa.chunked_array([coded])).tolist()
@@ -114,29 +86,24 @@ def test_a_null_among_coded_labels_becomes_no_label():
 
 # -- refusals ---------------------------------------------------------------------------------------------------------
 
-NULLS = POLARS.with_columns(debt=pl.Series([None, None, *S.X[2:, 2]]), score=pl.Series([*S.X[1:, 5], None]))
-REFUSALS = {
-    "nulls": (NULLS, DataError, ["NaN"]),
-    "text": (POLARS.with_columns(age=pl.lit("old")), FeatureTypeError, ["1 of 6", "'age'", "Encode"]),
-    "a date": (POLARS.with_columns(age=pl.lit("2020-01-01").str.to_date()), FeatureTypeError, ["'age' (date"]),
-    "a query": (POLARS.lazy(), DataError, ["LazyFrame", "collect()"]),
-}
 
-
-@pytest.mark.parametrize("kind", REFUSALS)
-def test_refusals_say_which_column_and_how_many(kind):
-    table, error, words = REFUSALS[kind]
+@pytest.mark.parametrize(
+    ("table", "error", "words"),
+    [
+        (POLARS.with_columns(debt=pl.Series([None, *S.X[1:, 2]])), DataError, "NaN"),
+        (POLARS.with_columns(age=pl.lit("old")), FeatureTypeError, "1 of 6 .*'age'.* Encode"),
+        (POLARS.lazy(), DataError, r"LazyFrame .* collect\(\)"),
+    ],
+)
+def test_refusals_name_the_column(table, error, words):
     fitted = FairPCA(2).fit(POLARS, sensitive_features=S.groups)
-    calls = [
+    for call in (
         lambda: GroupMoments.from_data(table, S.groups),
-        lambda: FairPCA(2).fit(table, sensitive_features=S.groups),
         lambda: fitted.transform(table),
         lambda: make("FairnessFirstClustering").fit(table, sensitive_features=S.groups),
-    ]
-    for call in calls:
-        with pytest.raises(error) as caught:
+    ):
+        with pytest.raises(error, match=words):
             call()
-        assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
 
 
 def test_the_same_row_labels_in_another_order_are_told():

@@ -20,8 +20,8 @@ from .samples import angle, draw, two_attributes
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some are stopped early here
 
-EVERY = frozenset({"unit", "rotate", "shift", "far", "float32", "duplicate", "moments"})
-KERNEL = frozenset({"unit", "rotate", "shift", "far", "float32"})
+EVERY = frozenset({"unit", "rotate", "shift", "far", "duplicate", "moments"})
+KERNEL = frozenset({"unit", "rotate", "shift", "far"})
 
 
 def _subspace(model, X) -> np.ndarray:
@@ -74,17 +74,12 @@ def clusters(name, supports=KERNEL, **options) -> Method:
 
 METHODS = {
     "PCA": Method("StandardPCA"),
-    "PCA about zero": Method("StandardPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    # Standard deviations belong to the axes.
-    "PCA standardised": Method("StandardPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
+    "PCA about zero": Method("StandardPCA", {"center": "none"}, supports=EVERY - {"shift", "far"}),
     "Fair PCA": Method("FairPCA"),
-    "Fair PCA about zero": Method("FairPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    "Fair PCA standardised": Method("FairPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
-    "Fair PCA with trade-off": Method("FairPCA", {"tradeoff": 0.5}),
+    "Fair PCA about zero": Method("FairPCA", {"center": "none"}, supports=EVERY - {"shift", "far"}),
     "Fair PCA, marginal": Method("FairPCA", {"attributes": "marginal"}, attributes=2),
     # The divisors n_g - 1 change by different factors.
     "Fair PCA-S": Method("FairPCA", {"match": "covariance"}, supports=EVERY - {"duplicate"}),
-    "Fair PCA-S, marginal": Method("FairPCA", {"match": "covariance"}, attributes=2, supports=EVERY - {"duplicate"}),
     # Constant features are a property of the axes.
     "Fair PCA, equal opportunity": Method(
         "FairPCA", {"criterion": "equal_opportunity"}, target=True, supports=EVERY - {"moments"}
@@ -93,26 +88,16 @@ METHODS = {
     "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "overall"}, groups=2),
     # The radius of a ball shrinks with the number of rows, and has the unit of the features squared.
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
-    "RFPCA without radius": Method("RobustFairPCA", {"alpha": 0.0, "penalty": 0.4}, groups=2),
     "CFPCA": Method("ConvexFairPCA", {"delta": 0.1}, groups=2, supports=EVERY - {"rotate"}),
     "u-FPCA": Method("DisparityFairPCA", groups=2),
-    "c-FPCA": Method("DisparityFairPCA", {"constrained": True}, groups=2),
     "JEVD-PCA": Method("JEVDPCA"),
-    # Unit vectors are not rotated along.
-    "JEVD-PCA from the identity": Method("JEVDPCA", {"init": "identity"}, supports=EVERY - {"rotate"}),
     "LEACE": Method("LEACE"),
-    "LEACE, marginal": Method("LEACE", {"attributes": "marginal"}, attributes=2),
     "LEACE, keeping classes": Method("LEACE", {"keep": "classes"}, target=True, supports=EVERY - {"moments"}),
     # The divisors n_g - 1 change by different factors.
     "Null it out": Method("NullItOutPCA", {"n_gap_directions": 1}, groups=2, supports=EVERY - {"duplicate"}),
-    "Null it out, means only": Method("NullItOutPCA", {"constraint": "mean"}),
     "Null it out, two attributes": Method("NullItOutPCA", {"n_gap_directions": 0}, attributes=2),
-    "Null it out, softly": Method("NullItOutPCA", {"strength": 0.5}, groups=2, supports=EVERY - {"duplicate"}),
-    # Every block is a pass, and there are so many that nothing is left of the random start. Products are formed in the
-    # precision of the data.
-    "FNPM": Method(
-        "StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 100}, groups=2, supports=EVERY - {"float32"}
-    ),
+    # Every block is a pass, and there are so many that nothing is left of the random start.
+    "FNPM": Method("StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 100}, groups=2, supports=EVERY),
     # Its classifiers are penalised, and see points.
     "INLP": Method("INLP", groups=2, supports=frozenset({"rotate", "shift", "far"})),
     # A game of so many steps on drawn batches, and a descent that is stopped early: neither forgets its rounding.
@@ -121,12 +106,8 @@ METHODS = {
     # gamma="scale" is scikit-learn's: the variance of all entries together, which moves with the origin.
     "Fair kernel PCA": kernel("FairKernelPCA", frozenset({"unit"})),
     "Fair kernel PCA, fixed width": kernel("FairKernelPCA", KERNEL - {"unit"}, gamma=0.05),
-    "Fair kernel PCA, linear": kernel("FairKernelPCA", kernel="linear"),
     "Kernel k-means": clusters("KernelKMeans", KERNEL - {"unit"}, gamma=0.05),
-    "Kernel k-means, relaxed": clusters("KernelKMeans", kernel="linear", algorithm="relaxed"),
     "FKKM": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05),
-    "FKKM, linear": clusters("FairKernelKMeans", KERNEL - {"unit"}, kernel="linear"),
-    "FKKM, weight by the rule": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05, fairness_weight="auto"),
     # Powers of inner products know the origin and the unit.
     "Multiple FKKM": clusters("FairMultipleKernelKMeans", frozenset()),
     "Fair spectral": clusters("FairSpectralClustering", n_neighbors=30),
@@ -231,18 +212,6 @@ def test_the_origin(size, tol, change):
         return X + size * np.random.default_rng(0).normal(size=X.shape[1]), groups, y, same
 
     assert moved(shifted, supporting(change), tol) == []
-
-
-def test_single_precision_far_from_the_origin():
-    """Numbers of 3,000 in float32 are rounded to 1e-4: the same rounded points in float64 give the same answer."""
-    offenders = []
-    for name in supporting("float32"):
-        method = METHODS[name]
-        X, groups, y = data_for(method)
-        X = (X + 3000.0).astype(np.float32)
-        found = method.differ(method.fit(X.astype(np.float64), groups, y), method.fit(X, groups, y))
-        offenders += [f"{name}: {found:.1e}"] if found > 1e-5 else []
-    assert offenders == []
 
 
 def test_everything_twice():

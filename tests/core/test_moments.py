@@ -69,27 +69,6 @@ def exact(column: np.ndarray, other: np.ndarray) -> tuple[Fraction, Fraction]:
     return sum(a) / len(a), sum(x * y for x, y in zip(a, b, strict=True)) - sum(a) * sum(b) / len(a)
 
 
-@pytest.mark.parametrize("make", [GroupMoments.from_data, in_batches], ids=["at once", "batches"])
-@pytest.mark.parametrize("shift", [0.0, 1e8, -1e10])
-def test_a_shift_costs_no_digits(make, shift):
-    s = draw(counts=(60, 25, 12), d=4)
-    # Multiples of 2^-10 below 2^34 are represented exactly, so that the shifted data are the shifted data.
-    X = np.round(s.X * 1024) / 1024 + shift
-    moments = make(X, s.groups)
-    for g, label in enumerate(moments.labels):
-        rows = X[s.groups == label]
-        for i, j in itertools.product(range(4), repeat=2):
-            mean, scatter = exact(rows[:, i], rows[:, j])
-            bound = np.sqrt(moments.scatters[g, i, i] * moments.scatters[g, j, j])
-            assert abs(float(Fraction(moments.scatters[g, i, j]) - scatter)) <= 1e-13 * bound
-            assert abs(float(Fraction(moments.means[g, i]) - mean)) <= 2.0**-52 * abs(float(mean)) + 1e-14
-    if shift:  # the textbook formula, as the control
-        rows = X[s.groups == moments.labels[0]]
-        _, scatter = exact(rows[:, 0], rows[:, 0])
-        textbook = rows[:, 0] @ rows[:, 0] - len(rows) * np.mean(rows[:, 0], axis=0) ** 2
-        assert abs(textbook - float(scatter)) > 1e-4 * float(scatter)
-
-
 @pytest.mark.parametrize("order", ["drifting", "one far row first", "blocks far apart"])
 @pytest.mark.parametrize("shift", [0.0, 1e8])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -116,19 +95,21 @@ def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
             bound = np.sqrt(moments.scatters[g, i, i] * moments.scatters[g, j, j])
             assert abs(float(Fraction(moments.scatters[g, i, j]) - scatter)) <= 1e-13 * bound
             assert abs(float(Fraction(moments.means[g, i]) - mean)) <= 2.0**-52 * abs(float(mean)) + 1e-12
+    if shift:  # the textbook formula, as the control
+        rows = np.repeat(X[:, 1], weights.astype(int))
+        textbook = rows @ rows - len(rows) * np.mean(rows, axis=0) ** 2
+        assert abs(textbook - float(exact(rows, rows)[1])) > 1e-10 * textbook
 
 
 @every_way
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e9 / 3])
+@pytest.mark.parametrize("value", [0.1, 1e9 / 3])
 def test_constant_columns_have_no_scatter_at_all(make, value, sample):
     X = sample.X.copy()
     X[:, 2] = value
     moments = make(X, sample.groups)
     assert not moments.scatters[:, 2].any()
-    assert not moments.scatters[:, :, 2].any()
-    assert (moments.means[:, 2] == value).all()
-    assert moments.mean[2] == value
     assert not moments.scatter[2].any()
+    assert (moments.means[:, 2] == value).all()
 
 
 # -- weights ------------------------------------------------------------------------------------------------------
@@ -143,16 +124,6 @@ def test_a_weight_is_a_number_of_repetitions(block, sample, monkeypatch):
     repeated = GroupMoments.from_data(np.repeat(sample.X, weights, axis=0), np.repeat(sample.groups, weights))
     assert_same(weighted, repeated)
     assert_same(GroupMoments.from_batches([(sample.X, sample.groups, weights.tolist())]), repeated)
-    plain = GroupMoments.from_data(sample.X, sample.groups)
-    assert np.abs(weighted.means - plain.means).max() > 0.01, "weights must matter in this sample"
-
-
-def test_a_block_without_weight_is_no_block(sample, monkeypatch):
-    monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", 1)
-    weights = np.ones(380)
-    weights[:256] = 0  # all of the first block
-    left = GroupMoments.from_data(sample.X, sample.groups, weights)
-    assert_same(left, GroupMoments.from_data(sample.X[256:], sample.groups[256:]))
 
 
 # -- what may come in ---------------------------------------------------------------------------------------------
@@ -168,40 +139,28 @@ def test_memory_stays_far_below_a_copy(kind):
 
 # -- labels -------------------------------------------------------------------------------------------------------
 
-CODES = np.array([2, 0, 1, 0, 2, 2, 1, 0])
-LABELS = {
-    "strings": (np.array(["b", "q", "zebra"]), ["b", "q", "zebra"]),
-    "objects": (np.array(["b", "q", "zebra"], dtype=object), ["b", "q", "zebra"]),
-    "small integers": (np.array([1, 2, 200], dtype=np.uint8), [1, 2, 200]),
-    "float integers": (np.array([-1.0, 0.0, 2.0]), [-1, 0, 2]),
-}
 
-
-@pytest.mark.parametrize(("values", "expected"), LABELS.values(), ids=LABELS.keys())
 @pytest.mark.parametrize("box", [list, pd.Series, pd.Categorical, lambda v: v[:, None]])
-def test_labels_of_every_kind(values, expected, box):
-    X = np.arange(16.0).reshape(8, 2) ** 2
-    moments = GroupMoments.from_data(X, box(values[CODES]))
+@pytest.mark.parametrize("expected", [["b", "q", "zebra"], [1, 2, 200], [-1.0, 0.0, 2.0]])
+def test_labels_of_every_kind(expected, box):
+    X, codes = np.arange(16.0).reshape(8, 2) ** 2, np.array([2, 0, 1, 0, 2, 2, 1, 0])
+    moments = GroupMoments.from_data(X, box(np.array(expected)[codes]))
     assert moments.labels.tolist() == expected
-    assert [type(label) for label in moments.labels.tolist()] == [type(label) for label in expected]
-    assert moments.counts.tolist() == [3, 2, 3]
-    for g in range(3):
-        np.testing.assert_allclose(moments.means[g], np.mean(X[g == CODES], axis=0))
+    assert {type(label) for label in moments.labels.tolist()} <= {str, int}
+    np.testing.assert_allclose(moments.means, [np.mean(X[codes == g], axis=0) for g in range(3)])
 
 
 def several(groups) -> dict:
     """The same two attributes in the containers that can hold them."""
     structured = np.array([tuple(row) for row in groups], dtype=[("colour", "U1"), ("shape", "U1")])
-    frame = pd.DataFrame(groups, columns=["colour", "shape"])
-    return {"frame": frame, "categories": frame.astype("category"), "structured": structured, "array": groups,
-            "lists": groups.tolist()}  # fmt: skip
+    return {"frame": pd.DataFrame(groups, columns=["colour", "shape"]), "structured": structured, "array": groups}
 
 
 @pytest.mark.parametrize("container", several(np.array([["a", "b"]])))
 def test_several_attributes(container, crossed):
     X, groups = crossed
     moments = GroupMoments.from_data(X, several(groups)[container])
-    names = ("attribute0", "attribute1") if container in ("array", "lists") else ("colour", "shape")
+    names = ("attribute0", "attribute1") if container == "array" else ("colour", "shape")
     assert moments.attributes == names
     assert moments.labels.tolist() == [(c, s) for c in "abc" for s in "xy"]
     assert moments.counts.tolist() == [120, 60, 45, 80, 30, 55]
@@ -214,16 +173,6 @@ def test_several_attributes(container, crossed):
 
 
 # -- merging ------------------------------------------------------------------------------------------------------
-
-
-def test_a_group_may_be_missing_on_either_side(sample):
-    order = np.argsort(sample.groups, kind="stable")  # azure, beige, crimson: the cut leaves crimson on one side only
-    X, groups = sample.X[order], sample.groups[order]
-    first, second = GroupMoments.from_data(X[:150], groups[:150]), GroupMoments.from_data(X[150:], groups[150:])
-    assert (first.G, second.G) == (2, 2)
-    whole = GroupMoments.from_data(X, groups)
-    for merged in (first + second, second + first, in_batches(X, groups), in_batches(X[::-1], groups[::-1])):
-        assert_same(merged, whole)
 
 
 entries = st.integers(-64, 64).map(lambda v: v / 4)
@@ -266,14 +215,6 @@ def test_projecting_moments_is_projecting_data(table, data):
 # -- changing -----------------------------------------------------------------------------------------------------
 
 
-def test_select_by_position_name_and_order(sample):
-    frame = pd.DataFrame(sample.X, columns=list("uvwxyz"))
-    moments = GroupMoments.from_data(frame, sample.groups)
-    expected = GroupMoments.from_data(frame[["z", "u", "w"]], sample.groups)
-    for chosen in (["z", "u", "w"], [5, 0, 2], [-1, "u", 2], np.array([5, 0, 2])):
-        assert_same(moments.select(chosen), expected)
-
-
 @pytest.mark.parametrize("reference", [False, True], ids=["itself", "training part"])
 def test_standardised_is_standardising_the_data(reference, sample):
     X = sample.X.copy()
@@ -310,36 +251,27 @@ REFUSALS = {
     "nan": (with_entries((0, 1, np.nan), (3, 1, np.nan), (4, 2, -np.inf)), G0, None, DataError,
             ["NaN or inf", "1 (2), 2 (1)", "finite", "Impute or drop"]),
     "nan in a frame": (with_entries((0, 1, np.nan), (5, 1, np.inf), frame=True), G0, None, DataError, ["'income' (2)"]),
-    "missing in a nullable column": (FRAME.assign(debt=pd.Series([None, *range(7)], dtype="Int64")), G0, None,
-                                     DataError, ["'debt' (1)"]),
     "overflow": (with_entries((2, 2, 1e200)), G0, None, DataError, ["column(s) 2 of X hold", "up to 1e+30", "Rescale"]),
     "lengths": (X0, G0[:5], None, GroupError, ["5 rows", "X has 8", "one entry for each row", "same order"]),
     "text column": (FRAME.assign(income=list("abcdefgh")), G0, None, FeatureTypeError,
                     ["1 of 3", "'income'", "not numeric", "Encode", "drop"]),
-    "date column": (FRAME.assign(age=pd.Timestamp("2020-01-01")), G0, None, FeatureTypeError, ["'age'", "datetime"]),
     "text in an array": (np.array([["1", "x"]] * 8), G0, None, FeatureTypeError, ["column 1", "not numeric"]),
     "400 digits": (np.array([[10**400, 1, 2]] * 8, dtype=object), G0, None, FeatureTypeError, ["column 0", "large"]),
     "complex": (X0 * 1j, G0, None, DataError, ["complex", "real", "X.real"]),
     "1-D": (X0[:, 0], G0, None, DataError, ["1 dimension(s)", "(8,)", "n rows and d columns", "reshape"]),
     "no rows": (X0[:0], G0[:0], None, DataError, ["0 rows", "at least one"]),
-    "no columns": (X0[:, :0], G0, None, DataError, ["0 feature", "minimum of 1"]),
     "no groups": (X0, None, None, GroupError, ["None", "one group label for each row"]),
     "missing label": (X0, [*"aabbcca", None], None, GroupError, ["'group'", "1 missing", "Drop those rows", "own"]),
-    "nan among text": (X0, [*"aabbcc", np.nan, np.nan], None, GroupError, ["'group'", "2 missing"]),
     "missing in a column": (X0, pd.DataFrame({"sex": G0, "site": [1, None] * 4}), None, GroupError,
                             ["'site'", "4 missing"]),
     "mixed": (X0, np.array(["a", 1] * 4, dtype=object), None, GroupError,
               ["'group'", "numbers, strings", "of one kind"]),
     "continuous": (X0, np.linspace(0, 1, 8), None, GroupError,
                    ["8 distinct", "continuous", "Bin", "numeric_attributes"]),
-    "lists": (X0, pd.Series([["a"]] * 8), None, GroupError, ["'group'", "list", "whole numbers"]),
-    "3-D groups": (X0, G0.reshape(8, 1, 1), None, GroupError, ["(8, 1, 1)", "(n,)", "(n, p)"]),
-    "no attributes": (X0, pd.DataFrame(index=range(8)), None, GroupError, ["without columns", "at least one"]),
     "twice the same attribute": (X0, pd.DataFrame([["a", "b"]] * 8, columns=["s", "s"]), None, GroupError,
                                  ["same name", "s, s", "Rename"]),
     "empty group": (X0, G0, (G0 != "c") * 1.0, GroupError, ["'c'", "weight zero", "Drop its rows", "positive weight"]),
     "negative weight": (X0, G0, -np.ones(8), DataError, ["negative", "finite weights >= 0"]),
-    "nan weight": (X0, G0, np.full(8, np.nan), DataError, ["NaN", "finite weights >= 0"]),
     "short weights": (X0, G0, np.ones(7), DataError, ["(7,)", "one weight for each of the 8 rows"]),
 }  # fmt: skip
 
@@ -359,13 +291,8 @@ def test_batches_are_checked_like_tables(sample):
     for batches, error, words in (
         ([], DataError, r"no batch.*at least one"),
         ([(X, groups), (X[:, :5], groups)], DataError, "5 features, the batches before it had 6"),
-        (
-            [(X, groups), (bad, groups), (X, groups)],
-            DataError,
-            r"batch 2 \(rows 380:760\): X contains NaN .* 4 \(1\)\.",
-        ),
+        ([(X, groups), (bad, groups)], DataError, r"batch 2 \(rows 380:760\): X contains NaN .* 4 \(1\)\."),
         ([(X, groups), X], DataError, r"batch 2 is a ndarray; needed is \(X, groups\) or"),
-        ([(X, groups, None, None)], DataError, "batch 1 is a tuple"),
         ([(frame, groups), (frame[list("vuwxyz")], groups)], DataError, r"features .*'v', 'u'.* before it"),
         ([(X, groups), (X, [*groups[1:], None])], GroupError, r"batch 2 \(rows 380:760\): .*1 missing value"),
         ([(X, groups), (X, np.arange(380) % 2)], GroupError, r"batch 2 .*strings, whole numbers"),
@@ -388,8 +315,11 @@ def test_addition_needs_the_same_features_and_labels(sample):
             moments + other
 
 
-def test_unknown_features_and_attributes_are_named(sample):
-    moments = GroupMoments.from_data(pd.DataFrame(sample.X, columns=list("uvwxyz")), sample.groups)
+def test_features_are_selected_by_name_or_position_and_unknown_ones_are_named(sample):
+    frame = pd.DataFrame(sample.X, columns=list("uvwxyz"))
+    moments = GroupMoments.from_data(frame, sample.groups)
+    for chosen in (["z", "u", "w"], [-1, "u", 2]):
+        assert_same(moments.select(chosen), GroupMoments.from_data(frame[["z", "u", "w"]], sample.groups))
     for features, words in ((["q"], "no feature 'q'; the features are u, v"), ([6], "below 6"), ([True], "mask")):
         with pytest.raises(DataError, match=words):
             moments.select(features)

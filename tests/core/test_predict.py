@@ -6,8 +6,6 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from evenspan import (
     FairKernelKMeans,
-    FairnessFirstClustering,
-    VariationalFairClustering,
 )
 
 from .clustering_samples import crossed
@@ -36,10 +34,3 @@ def test_the_nearest_centre_in_the_feature_space(kernel):
     far = 1e6 * np.ones(4)
     model.fit(SAMPLE.X + far, sensitive_features=SAMPLE.groups)
     np.testing.assert_array_equal(model.predict(NEW.X + far), expected)
-
-
-@pytest.mark.parametrize("kind", [FairnessFirstClustering, VariationalFairClustering])
-def test_clusters_with_centres(kind):
-    model = kind(3).fit(SAMPLE.X, sensitive_features=SAMPLE.groups)
-    expected = np.linalg.norm(NEW.X[:, None] - model.centers_, axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(model.predict(NEW.X), expected)

@@ -8,11 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from fairlearn.metrics import demographic_parity_difference
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -133,31 +130,6 @@ def test_groups_reach_every_method_in_a_pipeline(table):
                 pipe.fit(X)
 
 
-@pytest.mark.parametrize("name", ["FairPCA", "INLP", "FairKernelPCA"])
-def test_groups_are_routed_to_fit_and_to_a_scorer(name, table):
-    X, y, sex = table
-    seen = []
-
-    def disparity(y_true, y_pred, *, sensitive_features):
-        seen.append(sensitive_features.index.tolist())
-        return demographic_parity_difference(y_true, y_pred, sensitive_features=sensitive_features)
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        scoring = {"disparity": make_scorer(disparity).set_score_request(sensitive_features=True)}
-        found = cross_validate(
-            make_pipeline(StandardScaler(), make(name), LogisticRegression()), X, y, cv=3, scoring=scoring,
-            params={"sensitive_features": sex}, return_estimator=True, return_indices=True, error_score="raise",
-        )  # fmt: skip
-    rows = found["indices"]
-    for fitted, train, test, index, told in zip(
-        found["estimator"], rows["train"], rows["test"], seen, found["test_disparity"], strict=True
-    ):
-        assert index == sex.index[test].tolist()
-        assert fitted[1].group_counts_.tolist() == sex.iloc[train].value_counts().sort_index().tolist()
-        rates = pd.Series(fitted.predict(X.iloc[test])).groupby(sex.iloc[test].to_numpy()).mean()
-        assert told == pytest.approx(rates.max() - rates.min())
-
-
 # -- parameters, state and names --------------------------------------------------------------------------------------
 
 
@@ -181,23 +153,3 @@ def test_parameters_clones_pickles_and_repeated_fits(name, table):
     assert np.array_equal(seen(pickle.loads(pickle.dumps(model))), seen(model))
     hidden = [own for own in vars(model) if own.startswith("_") and not own.startswith("_sklearn")]
     assert hidden == []
-
-
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_every_method_hands_out_frames(name, table):
-    X, _, sex = table
-    fitted = fit(make(name).set_output(transform="pandas"), X.set_index(np.arange(180) + 5), sex)
-    out = fitted.transform(X[:9])
-    assert out.columns.tolist() == list(fitted.get_feature_names_out()) == [f"{name.lower()}{j}" for j in range(2)]
-    assert out.index.tolist() == list(range(9))
-    plain = fit(make(name), X, sex)
-    np.testing.assert_array_equal(out.to_numpy(), plain.transform(X[:9]))
-    rows = np.vstack([plain.transform(X.iloc[[i]]) for i in range(9)])
-    np.testing.assert_allclose(rows, out, atol=1e-10)
-    with pytest.raises(ValueError, match="feature names"):
-        fitted.transform(X.rename(columns={"age": "height"}))
-    with pytest.raises(ValueError, match=r"(?s)feature names.*same order"):
-        fitted.transform(X[FRAME[::-1]])
-    by_array = fit(make(name), X.to_numpy(), sex.to_list())
-    np.testing.assert_array_equal(by_array.transform(X[:9].to_numpy()), out.to_numpy())
-    assert not hasattr(by_array, "feature_names_in_")

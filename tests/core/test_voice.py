@@ -17,7 +17,7 @@ from evenspan.core.errors import (
     SingleGroupWarning,
 )
 
-from .every import ALL, CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
+from .every import ALL, CLUSTERERS, PLAIN, fit, make
 from .samples import draw
 
 S = draw(counts=(60, 40, 20))
@@ -25,7 +25,6 @@ X, GROUPS = S.X, S.groups  # 120 rows, 6 features, 3 groups
 FAIR = {name for name in ALL if name not in PLAIN}
 #: Those that compare two groups by nature, and those to which six groups leave no direction of six.
 TWO_GROUPS = {"ConvexFairPCA", "DisparityFairPCA", "RobustFairPCA"}
-ALL_DIRECTIONS = {"NullItOutPCA", "StreamingFairPCA"}
 
 
 def spoilt(value):
@@ -79,45 +78,6 @@ def test_every_option_is_checked_by_its_name():
                 offenders.append((name, option, str(told.value)))
     assert offenders == []
     assert {option for kind in ALL.values() for option in kind._options} >= {"tol", "max_iter", "attributes"}
-
-
-def test_one_group_where_it_is_allowed():
-    allowing = [name for name, kind in ALL.items() if "on_single_group" in kind().get_params()]
-    assert set(allowing) >= {"FairPCA", "LEACE", "FairKernelPCA", "FairKernelKMeans", "FairSpectralClustering"}
-    for name in allowing:
-        assert ALL[name]().on_single_group == "raise", name
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fit(make(name, on_single_group="warn"), X, ["all"] * 120)
-        told = [one for one in caught if issubclass(one.category, SingleGroupWarning)]
-        assert len(told) == 1, (name, [str(one.message) for one in caught])
-        assert "one group only" in str(told[0].message), name
-        assert told[0].filename == __file__.replace("test_voice", "every"), name  # the line outside that led there
-
-
-def test_several_columns():
-    """Every combination of values is a group; ``attributes`` says whether each column counts alone."""
-    pairs = pd.DataFrame({"colour": GROUPS, "shape": np.array(["round", "square"])[np.arange(120) % 2]})
-    offenders = []
-    for name in sorted(FAIR):
-        model = make(name, 1 if name in TRANSFORMERS else 3)
-        if name in TWO_GROUPS:
-            with pytest.raises(GroupError, match="exactly two groups"):
-                fit(model, X, pairs)
-            continue
-        if name in ALL_DIRECTIONS:
-            with pytest.raises(ComponentsError, match="at most 0 are possible"):
-                fit(model, X, pairs)
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fit(model, X, pairs)
-        if model.group_labels_.dtype.names != ("colour", "shape") or len(model.group_labels_) != 6:
-            offenders.append(name)
-    assert offenders == []
-    with_option = {name: ALL[name]().attributes for name in ALL if "attributes" in ALL[name]().get_params()}
-    assert set(with_option.values()) == {"marginal"}
-    assert set(with_option) >= {"FairPCA", "FairKernelPCA", "LEACE", "NullItOutPCA", "INLP"}
 
 
 def test_warnings_have_one_base_and_iterations_say_whether_they_converged():

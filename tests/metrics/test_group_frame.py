@@ -55,17 +55,13 @@ def test_named_metrics_are_those_of_the_points(rows, name):
 def test_rows_moments_and_weights_give_the_same_and_twice_the_rows_only_another_count(rows, pca):
     X, groups = rows
     moments = GroupMoments.from_data(X, groups.assign(block=metrics.assign_blocks(380, 10, 0)))
-    for sensitive in ("colour", ["colour"], ["shape", "colour"]):
-        by_rows = GroupFrame(estimator=pca, X=X, sensitive_features=groups[sensitive], metrics=NAMES)
-        for other, times in (
-            ({"moments": moments}, 1), ({"moments": moments + moments}, 2),
-            ({"X": X, "sample_weight": np.full(380, 2)}, 2),
-        ):  # fmt: skip
-            features = sensitive if "moments" in other else groups[sensitive]
-            found = GroupFrame(estimator=pca, sensitive_features=features, metrics=NAMES, **other)
-            expected = by_rows.by_group.assign(count=times * by_rows.by_group["count"])
-            pd.testing.assert_frame_equal(found.by_group, expected, rtol=1e-9)
-            assert found.overall["error"] == pytest.approx(by_rows.overall["error"], rel=1e-9)
+    for sensitive in ("colour", ["shape", "colour"]):
+        expected = GroupFrame(estimator=pca, X=X, sensitive_features=groups[sensitive], metrics=NAMES).by_group
+        found = GroupFrame(estimator=pca, moments=moments, sensitive_features=sensitive, metrics=NAMES).by_group
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+        weighted = {"X": X, "sensitive_features": groups[sensitive], "sample_weight": np.full(380, 2)}
+        found = GroupFrame(estimator=pca, metrics=NAMES, **weighted).by_group
+        pd.testing.assert_frame_equal(found, expected.assign(count=2 * expected["count"]), rtol=1e-9)
     every = GroupFrame(estimator=pca, moments=moments)
     assert every.by_group.index.names == every.sensitive_levels == ["colour", "shape"]
     assert len(every.by_group) == 9
@@ -156,7 +152,6 @@ def test_what_cannot_be_used_is_refused(rows, pca):
         (GroupError, "'block' is taken", given | {"sensitive_features": colour.rename("block")}),
         (GroupError, "='size' with moments; needed are .* colour", {"moments": moments, "sensitive_features": "size"}),
         (DataError, "GroupMoments alone", {"moments": moments, "sample_weight": np.ones(380)}),
-        (DataError, "fitted to 5", given | {"X": X[:, :4]}),
         (DataError, "fitted to a, b", given | {"X": table[list("edcba")], "estimator": StandardPCA(2).fit(table)}),
         (DataError, "kernel methods", {"estimator": kernel, "moments": moments}),
         (DataError, "4 columns, of which 2", {"estimator": both, "moments": moments}),

@@ -57,17 +57,6 @@ def test_the_area_counts_pairs_in_order_wherever_the_points_lie(parts, reader):
     assert metrics.group_auc(reader, (E, renamed[0]), (F, renamed[1])) == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.parametrize("reader", metrics.READERS)
-def test_of_several_groups_the_most_visible_counts_also_where_one_is_absent(parts, reader):
-    (E, z), later = parts
-    lacking = two(later)
-    for (F, new), absent in ((later, "beige"), (lacking, "beige"), (lacking, "a name before the others")):
-        z = np.where(z == "beige", absent, z)
-        areas = [metrics.group_auc(reader, (E, z == g), (F, new == g)) for g in np.unique(new)]
-        assert metrics.group_auc(reader, (E, z), (F, new)) == pytest.approx(max(areas))
-        assert max(areas) - min(areas) > 0.003
-
-
 def test_the_standard_error_of_an_area_is_its_deviation_over_samples():
     """Rounded scores of unequal spread: there are ties, and the rank-sum formula of no difference is wrong."""
     rng, member = np.random.default_rng(6), np.repeat([True, False], [60, 25])

@@ -8,8 +8,8 @@ from .errors import DataError, GroupError
 from .groups import encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, in_pandas, require_memory, require_range, row_blocks
 
-# Rows times columns of a block: 1 MiB of float64 stays in cache while a block is centred and multiplied.
-BLOCK_ENTRIES = 2**17
+# Rows times columns that are read at once; a quarter of them, 1 MiB, stay in cache while they are multiplied.
+BLOCK_ENTRIES = 2**19
 # Share of stored entries from which blocks of sparse rows are faster multiplied as dense ones (benchmarks/sparse.py).
 DENSE = 0.08
 
@@ -71,7 +71,7 @@ class MomentAccumulator:
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            step = max(BLOCK_ENTRIES // d, d, 256)
+            step = max(BLOCK_ENTRIES // (4 * d), d, 256)
             space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
             for start in range(0, n, step):
                 part = slice(start, min(start + step, n))

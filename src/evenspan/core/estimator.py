@@ -30,18 +30,8 @@ class NotConvergedWarning(FairWarning, ConvergenceWarning):
 class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
-    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenspan import FairPCA, GroupMoments
-    >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> groups = np.repeat(["a", "b"], [40, 20])
-    >>> by_rows = FairPCA(2).fit(X, sensitive_features=groups)
-    >>> by_moments = FairPCA(2).fit_moments(GroupMoments.from_data(X, groups))
-    >>> bool(np.allclose(by_rows.components_, by_moments.components_))
-    True
+    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else. Rows and
+    their moments give the same answer.
     """
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
@@ -242,13 +232,6 @@ class PointsEstimator(SubspaceEstimator):
         return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
 
     def fit_moments(self, moments: GroupMoments):
-        """Not possible: group moments do not determine the answer.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            Not used; raises ConfigurationError.
-        """
         raise ConfigurationError(
             f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
             "fit(X, sensitive_features=...) instead."

@@ -28,16 +28,9 @@ class Kernel:
 
         e^{-\gamma \|x - y\|^2}, \quad (\gamma\, x^\top y + c)^p, \quad \tanh(\gamma\, x^\top y + c), \quad x^\top y .
 
-    Parameters
-    ----------
-    name : str
-        One of ``KERNELS``, or "callable".
-    params : mapping
-        ``gamma``, ``degree`` (p) and ``coef0`` (c), as scikit-learn's functions take them.
-    origin : ndarray of shape (d,) or float
-        Subtracted from all points first: differences of points far from zero keep their digits.
-    function : callable, optional
-        For "callable": ``function(X, Y)`` gives the block of shape (n, m).
+    ``params`` are ``gamma``, ``degree`` (p) and ``coef0`` (c), as scikit-learn's functions take them. ``origin`` is
+    subtracted from all points first: differences of points far from zero keep their digits. A ``function(X, Y)``, for
+    "callable", gives the block of shape (n, m).
     """
 
     name: str

@@ -20,23 +20,14 @@ from .options import whole
 class Stream(ABC):
     """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row.
 
-    Attributes
-    ----------
-    one_shot : bool
-        Whether the stream can be read only once.
-    n_rows, n_features : int or None
-        Where they are known.
-    feature_names : tuple of str or None
-        Names of the columns; a stream of data frames knows them after its first batch.
-    labels : ndarray or None
-        Sorted labels of all groups, where they can be found without reading the features.
+    A stream of data frames knows the names of the columns after its first batch.
     """
 
-    one_shot: bool = False
-    n_rows: int | None = None
+    one_shot: bool = False  #: Whether the stream can be read only once.
+    n_rows: int | None = None  #: Where it is known, as the next.
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None
-    labels: np.ndarray | None = None
+    labels: np.ndarray | None = None  #: Sorted labels of all groups, where they are found without reading the features.
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple]:

@@ -113,22 +113,7 @@ class GroupGapDisplay:
         return cls(frame, metric=shown).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, overall=True, legend=True):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; those of a new figure unless given.
-        overall : bool
-            Whether to draw the value for all rows beside those for the groups.
-        legend : bool
-            Whether to name the estimators.
-
-        Returns
-        -------
-        GroupGapDisplay
-            Itself, with ``ax_``, ``figure_``, ``lines_`` and ``intervals_``.
-        """
+        """Draw, on the axes given or new ones: with a mark for all rows unless told, and names of the estimators."""
         frame = self.frame_ if overall else self.frame_[self.frame_["kind"] == "group"]
         names = frame["estimator"].drop_duplicates().tolist()
         groups = frame.loc[frame["kind"] == "group", "group"].drop_duplicates().tolist()

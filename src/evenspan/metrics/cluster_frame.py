@@ -48,40 +48,12 @@ class ClusterFrame:
 
     @classmethod
     def from_labels(cls, labels, *, sensitive_features, n_clusters: int | None = None) -> "ClusterFrame":
-        """Judge the clusters of some rows.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n,)
-            Cluster of each row.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group of each row.
-        n_clusters : int, optional
-            The clusters are then 0 to ``n_clusters - 1``, empty ones included.
-
-        Returns
-        -------
-        ClusterFrame
-        """
+        """Judge the clusters ``labels`` (n,) of some rows; with ``n_clusters`` they are 0 to ``n_clusters - 1``."""
         return cls(ClusterCounts.from_labels(labels, sensitive_features, n_clusters))
 
     @classmethod
     def from_estimator(cls, estimator, X, *, sensitive_features) -> "ClusterFrame":
-        """Judge a fitted clustering on rows, new ones or those that it was fitted to.
-
-        Parameters
-        ----------
-        estimator : fitted clusterer
-            Its ``predict`` assigns rows to clusters, without seeing their groups.
-        X : array-like of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group of each row.
-
-        Returns
-        -------
-        ClusterFrame
-        """
+        """Judge a fitted clustering on rows: its ``predict`` assigns them to clusters without seeing their groups."""
         if not hasattr(estimator, "predict"):
             raise DataError(
                 f"a {type(estimator).__name__} assigns no new rows to clusters: it has no predict. Judge the rows that "

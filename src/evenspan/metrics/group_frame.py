@@ -152,53 +152,17 @@ class GroupFrame:
         return self._row(self._values[1])
 
     def difference(self, method: Compare = "between_groups") -> pd.Series | float:
-        """Largest absolute difference.
-
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            Between two groups, or between a group and all rows.
-
-        Returns
-        -------
-        float or Series
-            As ``overall``.
-        """
+        """Largest absolute difference between two groups, or between a group and all rows ("to_overall")."""
         return self._row(_summary("difference", method, *self._values))
 
     def ratio(self, method: Compare = "between_groups") -> pd.Series | float:
-        """Smallest ratio.
-
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            Of the smallest to the largest group; or of a group to all rows or the reverse, whichever is below 1.
-
-        Returns
-        -------
-        float or Series
-            As ``overall``.
-        """
+        """Smallest ratio of two groups; or, "to_overall", of a group to all rows or the reverse, which is below 1."""
         return self._row(_summary("ratio", method, *self._values))
 
-    def interval(
-        self,
-        of: Literal["by_group", "overall", "difference", "ratio"] = "by_group",
-        method: Compare = "between_groups",
-    ) -> list:
+    def interval(self, of: str = "by_group", method: Compare = "between_groups") -> list:
         """Quantiles of what the samples give in place of ``by_group``, ``overall``, ``difference()`` or ``ratio()``.
 
-        Parameters
-        ----------
-        of : {"by_group", "overall", "difference", "ratio"}
-            Of what.
-        method : {"between_groups", "to_overall"}
-            Of a difference or a ratio.
-
-        Returns
-        -------
-        list
-            One entry for each of ``ci_quantiles``, in their order, of the form of what it is an interval of.
+        One entry for each of ``ci_quantiles``, of the form of what it is an interval of.
         """
         if self._samples is None:
             raise ConfigurationError(

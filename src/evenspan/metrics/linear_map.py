@@ -19,16 +19,7 @@ from .reconstruction import explained_variance, group_errors, operator_errors, r
 class LinearMap:
     r"""A map that need not be a projection: :math:`t = B^\top (x - m) / s` and back to :math:`m + s \, V t`.
 
-    Parameters
-    ----------
-    V : ndarray of shape (d, k)
-        Orthonormal columns: the way back.
-    B : ndarray of shape (d, k)
-        The way to the coordinates; V itself for every method but LEACE.
-    mean : ndarray of shape (d,)
-        m.
-    scale : ndarray of shape (d,), optional
-        s; 1 unless given.
+    V has orthonormal columns; B is V itself for every method but LEACE; s is 1 unless given.
     """
 
     V: np.ndarray
