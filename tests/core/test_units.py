@@ -53,7 +53,13 @@ def test_a_constant_feature_of_any_size_is_within_the_contract(way, value):
 
 @pytest.mark.parametrize(
     "model",
-    [MinMaxFairPCA(2), DisparityFairPCA(2), ConvexFairPCA(2, delta=0.5), RobustFairPCA(2), JEVDPCA(2, center="none")],
+    [
+        MinMaxFairPCA(2),
+        DisparityFairPCA(2),
+        ConvexFairPCA(2, delta=0.5, standardize=False),
+        RobustFairPCA(2),
+        JEVDPCA(2, center="none"),
+    ],
     ids=str,
 )
 def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
@@ -91,6 +97,7 @@ def test_a_stream_far_from_zero_knows_its_variance(far, dtype, rtol):
         assert model.certificate_.gap > 0
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the game is cut short
 def test_wide_tables_are_worked_on_in_the_span_of_their_rows():
     """Points with 60 features and turned into 4: MMD finds the same; RLACE erases nothing beside the rows."""
     rng = np.random.default_rng(0)
