@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evenspan import (
-    FairKernelKMeans,
-)
+from evenspan import FairKernelKMeans
 
 from .clustering_samples import crossed
 

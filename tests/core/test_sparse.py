@@ -14,11 +14,7 @@ from .samples import group_gap, size
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative ones are stopped early here
 
 N, D = 900, 40
-KINDS = {
-    "csr array": sparse.csr_array,
-    "csc matrix": sparse.csc_matrix,
-    "coo array": sparse.coo_array,
-}
+KINDS = {"csr array": sparse.csr_array, "csc matrix": sparse.csc_matrix, "coo array": sparse.coo_array}
 #: Where the points themselves are needed, centred.
 REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans",
             "FairMultipleKernelKMeans", "FairnessFirstClustering"}  # fmt: skip

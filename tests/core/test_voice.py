@@ -11,10 +11,8 @@ from evenspan.core.errors import (
     ConfigurationError,
     DataError,
     FairError,
-    FairWarning,
     FeatureTypeError,
     GroupError,
-    SingleGroupWarning,
 )
 
 from .every import ALL, CLUSTERERS, PLAIN, fit, make
@@ -80,15 +78,8 @@ def test_every_option_is_checked_by_its_name():
     assert {option for kind in ALL.values() for option in kind._options} >= {"tol", "max_iter", "attributes"}
 
 
-def test_warnings_have_one_base_and_iterations_say_whether_they_converged():
-    import evenspan
-
-    kinds = {one for one in FairWarning.__subclasses__() if one.__module__.startswith("evenspan")}
-    assert len(kinds) >= 8
-    assert issubclass(SingleGroupWarning, FairWarning)
-    assert evenspan.FairError is FairError
-    iterative = [name for name in ALL if "max_iter" in ALL[name]().get_params()]
-    for name in iterative:
+def test_iterations_say_whether_they_converged():
+    for name in [name for name in ALL if "max_iter" in ALL[name]().get_params()]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = fit(make(name), X, GROUPS if name not in TWO_GROUPS else GROUPS == "azure")

@@ -145,24 +145,19 @@ def test_what_cannot_be_used_is_refused(rows, pca):
     both = FairPCA(2, tradeoff=0.5).fit(X, sensitive_features=colour)
     rare = np.where(np.arange(380) < 2, "rare", colour)
     constant = np.where((colour == "beige").to_numpy()[:, None], 1.0, X)
-    assert GroupFrame(estimator=both.subspace_, moments=moments).by_group.shape == (9, 4)
     for error, match, options in [
         (ConfigurationError, "neither given", {}),
-        (GroupError, "has 379 rows but X has 380", given | {"sensitive_features": colour[:-1]}),
         (GroupError, "'block' is taken", given | {"sensitive_features": colour.rename("block")}),
         (GroupError, "='size' with moments; needed are .* colour", {"moments": moments, "sensitive_features": "size"}),
         (DataError, "GroupMoments alone", {"moments": moments, "sample_weight": np.ones(380)}),
         (DataError, "fitted to a, b", given | {"X": table[list("edcba")], "estimator": StandardPCA(2).fit(table)}),
         (DataError, "kernel methods", {"estimator": kernel, "moments": moments}),
         (DataError, "4 columns, of which 2", {"estimator": both, "moments": moments}),
-        (ConfigurationError, "empty dict", {"estimator": {}, "moments": moments}),
         (ConfigurationError, "no metric 'errors'", {"metrics": "errors", "moments": moments}),
-        (ConfigurationError, "the same name", {"metrics": ["error", "error"], "moments": moments}),
         (DataError, "'vector' returned", {"metrics": {"vector": lambda m, s: m.means[0]}, "moments": moments}),
         (DataError, "'beige' has nothing to keep", given | {"X": constant, "metrics": "explained variance"}),
         (ConfigurationError, "needed are both", given | {"n_boot": 10}),
         (ConfigurationError, "between 0 and 1", drawn | {"ci_quantiles": [95]}),
-        (GroupError, "no attribute 'block'", {"moments": moments, "n_boot": 10, "ci_quantiles": [0.5]}),
         (GroupError, "'rare' has no value in", drawn | {"sensitive_features": rare}),
     ]:
         with pytest.raises(error, match=match):
@@ -170,6 +165,5 @@ def test_what_cannot_be_used_is_refused(rows, pca):
     frame = GroupFrame(estimator=pca, moments=moments)
     with pytest.raises(ConfigurationError, match="no samples were drawn"):
         frame.interval()
-    for member in (frame.difference, frame.ratio):
-        with pytest.raises(ConfigurationError, match="method='between'"):
-            member("between")
+    with pytest.raises(ConfigurationError, match="method='between'"):
+        frame.difference("between")
