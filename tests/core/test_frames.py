@@ -53,8 +53,6 @@ def test_moments_of_tables_and_batches_are_those_of_arrays(kind):
         )
 
 
-# -- groups -----------------------------------------------------------------------------------------------------------
-
 TEXT = ["f", "m", "m", "f", "x"]
 COLUMNS = {
     "polars text": pl.Series("sex", TEXT),
@@ -82,9 +80,6 @@ def test_a_null_among_coded_labels_becomes_no_label():
             encode_groups(column)
     with pytest.raises(DataError, match=r"y has 1 missing value"):
         make("LEACE", 1, keep="classes").fit(np.arange(8.0).reshape(4, 2), coded, sensitive_features=list("abab"))
-
-
-# -- refusals ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,6 @@ def equal(a, b) -> bool:
     return type(a) is type(b) and joblib.hash(a) == joblib.hash(b)
 
 
-# -- round trips --------------------------------------------------------------------------------------------------
-
-
 @QUIET
 @pytest.mark.parametrize("estimator", TABLE, ids=str)
 def test_what_comes_back_is_the_same_to_the_last_bit(estimator, sample, tmp_path):
@@ -86,9 +83,6 @@ def test_pipelines(sample, tmp_path):
     assert equal(np.asarray(again.transform(table[:7])), np.asarray(pipe.transform(table[:7])))
 
 
-# -- what cannot be saved -----------------------------------------------------------------------------------------
-
-
 def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tmp_path):
     X, groups = sample
     path = tmp_path / "m.npz"
@@ -106,9 +100,6 @@ def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tm
     odd = es.FairPCA(2).fit(X, sensitive_features=sex)
     odd.note_ = np.array([object()], dtype=object)
     refused(r"FairPCA\.note_ is a numpy\.ndarray, which cannot", odd)
-
-
-# -- files that are not whole -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

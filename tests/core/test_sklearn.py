@@ -102,9 +102,6 @@ def table():
     return pd.DataFrame(X[order], columns=FRAME), y[order], pd.Series(np.array(["f", "m"])[at][order], name="sex")
 
 
-# -- routing and searches -------------------------------------------------------------------------------------------
-
-
 def test_groups_reach_every_method_in_a_pipeline(table):
     X, y, sex = table
     with sklearn.config_context(enable_metadata_routing=True):
@@ -128,9 +125,6 @@ def test_groups_reach_every_method_in_a_pipeline(table):
             assert np.array_equal(pipe[-1].labels_, alone.labels_), name
             with pytest.raises(TypeError, match="sensitive_features"):
                 pipe.fit(X)
-
-
-# -- parameters, state and names --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ALL)

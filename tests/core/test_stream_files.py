@@ -37,9 +37,6 @@ def wanted(sample) -> GroupMoments:
     return GroupMoments.from_data(pd.DataFrame(sample.X, columns=list(NAMES)), sample.groups)
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("batch_size", [1, 100])
 def test_the_moments_are_those_of_the_table(file, sample, batch_size):
     stream = ParquetStream(file, "colour", columns=list(NAMES), batch_size=batch_size)

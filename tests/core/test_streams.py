@@ -55,9 +55,6 @@ def test_as_stream_knows_streams_functions_and_iterators(sample):
         as_stream(batches)
 
 
-# -- data on disk -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("library", ["h5py", "zarr"])
 @pytest.mark.parametrize("kind", ["text", "two columns"])
 def test_data_sets_on_disk(library, kind, sample, tmp_path):
@@ -84,11 +81,6 @@ def test_data_sets_on_disk(library, kind, sample, tmp_path):
     if library == "h5py":
         folder.close()
 
-
-# -- interruptions ----------------------------------------------------------------------------------------------------
-
-
-# -- refusals ---------------------------------------------------------------------------------------------------------
 
 X0, G0 = np.arange(24.0).reshape(8, 3) % 7, np.array(list("aabbccab"))
 NAN = np.where(np.arange(24).reshape(8, 3) == 10, np.nan, X0)

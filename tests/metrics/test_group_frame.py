@@ -67,9 +67,6 @@ def test_rows_moments_and_weights_give_the_same_and_twice_the_rows_only_another_
     assert len(every.by_group) == 9
 
 
-# -- as fairlearn -------------------------------------------------------------------------------------------------
-
-
 def first_mean(moments, subspace):
     """A metric with both signs that both libraries can compute: mean of the first feature, less 20."""
     return moments.means[0, 0] - 20.0
@@ -106,9 +103,6 @@ def test_members_mean_what_they_mean_in_fairlearn(rows, pca, several):
         assert ours.by_group.index.names == theirs.by_group.index.names
 
 
-# -- intervals ----------------------------------------------------------------------------------------------------
-
-
 def test_quick_sums_and_moments_of_every_sample_agree(rows):
     """The named metrics that are sums over blocks, and the same computed from the moments of each sample."""
     X, groups = rows
@@ -130,9 +124,6 @@ def test_quick_sums_and_moments_of_every_sample_agree(rows):
         low, middle, high = (found[["error", "mean distance"]] for found in frame.interval())
         assert ((low <= middle) & (middle <= high)).to_numpy().all()
         assert (low < high).to_numpy().all()
-
-
-# -- what goes in -------------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_used_is_refused(rows, pca):

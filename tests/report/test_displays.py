@@ -49,9 +49,6 @@ def errors_of(moments, V, mean):
     return metrics.operator_errors(moments, V @ V.T, mean=mean, centring="fitted")
 
 
-# -- what is drawn is what it says --------------------------------------------------------------------------------
-
-
 def test_the_frontier_of_the_gap_is_passed_by_no_projection_and_its_ends_are_known_methods(two):
     X, groups = two
     fitted, moments = fits(X, groups), GroupMoments.from_data(X, groups)
