@@ -22,14 +22,7 @@ from dataclasses import dataclass
 
 from .core.errors import ConfigurationError
 from .core.estimator import SubspaceEstimator
-from .reconstruction import (
-    JEVDPCA,
-    ConvexFairPCA,
-    DisparityFairPCA,
-    MinMaxFairPCA,
-    RobustFairPCA,
-    StandardPCA,
-)
+from .reconstruction import JEVDPCA, ConvexFairPCA, DisparityFairPCA, MinMaxFairPCA, RobustFairPCA, StandardPCA
 from .representation import INLP, LEACE, RLACE, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
 
 #: Rows to which ``MMD PCA`` is fitted.

@@ -18,13 +18,7 @@ from .prediction import (
     placements,
     reader_scores,
 )
-from .reconstruction import (
-    error_gap,
-    explained_variance,
-    group_errors,
-    operator_errors,
-    retained_variance,
-)
+from .reconstruction import error_gap, explained_variance, group_errors, operator_errors, retained_variance
 from .representation import covariance_gap, mean_gap, mmd2
 
 __all__ = [

@@ -15,12 +15,7 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
     r"""Share of the total variance that an orthonormal V keeps,
     :math:`\operatorname{tr} V^\top C V / \operatorname{tr} C`.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the sample to judge on; C is its covariance about its own mean.
-    V : ndarray of shape (d, k)
-        Orthonormal columns.
+    C is the covariance about the own mean of the sample to judge on.
     """
     _require_orthonormal(V, moments.d)
     return retained_variance(moments, V)
@@ -40,11 +35,7 @@ def retained_variance(moments: GroupMoments, B: np.ndarray) -> float:
 
 
 def group_errors(
-    moments: GroupMoments,
-    subspace: FairSubspace,
-    *,
-    centring: Centring = "fitted",
-    means: np.ndarray | None = None,
+    moments: GroupMoments, subspace: FairSubspace, *, centring: Centring = "fitted", means: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Mean squared reconstruction error of every group.
 
