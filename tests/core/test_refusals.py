@@ -41,7 +41,6 @@ REFUSALS = {
                        ["'solo'", "less than 2 rows", "Merge or drop"]),
     "match": ({"match": "variance"}, ConfigurationError, ["match='variance'", "'mean' or 'covariance'"]),
     "trade-off": ({"tradeoff": 1.5}, ConfigurationError, ["tradeoff=1.5", "of at least 0 and at most 1, or None"]),
-    "power": ({"tradeoff": 0.5, "tradeoff_power": 0}, ConfigurationError, ["tradeoff_power=0", "greater than 0"]),
     "no target": (EO, DataError, ["equal_opportunity", "needs the target", "fit(X, y, sensitive_features=...)"]),
     "no favourable row": ({"y": Y, "positive_label": "yes", **EO}, DataError,
         ["no row has y == 'yes'", "[0, 1]", "positive_label"]),
