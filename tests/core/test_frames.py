@@ -149,7 +149,7 @@ def test_quantities_among_the_attributes():
         fitted = FairPCA(2, **options).fit(S.X, sensitive_features=one)
         np.testing.assert_array_equal(fitted.components_, plain.components_)
     missing = table.with_columns(pl.when(pl.col("age") > 30).then(pl.col("age")).alias("age"))
-    with pytest.raises(DataError, match=r"\['age'\] hold NaN"):
+    with pytest.raises(DataError, match=r"a numeric attribute.*holds NaN"):
         FairPCA(2, **options).fit(S.X, sensitive_features=missing)
 
 
@@ -180,7 +180,7 @@ def test_a_null_among_coded_labels_becomes_no_label():
     for batches in (ArrayStream(X, pa.chunked_array([coded])), [(X, coded)]):
         with pytest.raises(GroupError, match=r"batch 1.*'group' has 1 missing value"):
             GroupMoments.from_batches(batches)
-    with pytest.raises(DataError, match=r"y has 1 missing value"):
+    with pytest.raises(DataError, match=r"1 missing"):
         make("LEACE", 1, keep="classes").fit(X, coded, sensitive_features=list("abab"))
     for column in (
         coded,

@@ -128,7 +128,6 @@ METHODS = {
         supports=EVERY - {"shift", "far", "float32"},
     ),
     "Null it out, two attributes": Method("NullItOutPCA", {"n_gap_directions": 0}, attributes=2),
-    "Null it out, softly": Method("NullItOutPCA", {"strength": 0.5}, groups=2, supports=EVERY - {"duplicate"}),
     # Every block is a pass, and there are so many that nothing is left of the random start. Products are formed in the
     # precision of the data.
     "FNPM": Method(

@@ -53,7 +53,7 @@ REFUSALS = {
     "nothing left": ({"data": X[:, :2], "n_components": 1}, ComponentsError,
         ["at most 0", "2 feature(s)", "2 removed"]),
     "one group": ({"groups": ["all"] * 380}, GroupError,
-                  ["'group'", "one group only ('all')", "at least two", "on_single_group='warn'"]),
+                  ["'group'", "one group only ('all'", "at least two", "on_single_group='warn'"]),
     "one value of an attribute": ({"groups": AGED[["colour", "town"]]}, GroupError, ["'town'", "one group only ('x'"]),
     "no groups": ({"groups": None}, GroupError, ["None", "one group label for each row"]),
     "missing label": ({"groups": pd.Series(GROUPS).where(np.arange(380) > 2)}, GroupError,
