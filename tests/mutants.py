@@ -119,7 +119,7 @@ evenspan/representation/fair_pca.py
     self.tradeoff * self.standard_subspace_.apply(X)  =>  self.standard_subspace_.apply(X)
     kept = max(k, int(self.covariance_fraction * groups.d))  =>  kept = k
 evenspan/representation/leace.py
-    S - FY - FY.T + FY @ G @ F.T  =>  S - FY
+    * (groups.n / max(groups.n - 1.0, 1.0))  =>  * 1.0
     dual = 2.0 * float  =>  dual = 3.0 * float
     G = G[back]  =>  G = G
 evenspan/representation/mmd_fair_pca.py
