@@ -14,6 +14,5 @@ Running times, beside reductions      ``reductions_times.ipynb``            one 
 Theorems                              ``theorems.ipynb``                    a theorem, searched for counter-examples
 ====================================  ====================================  ==========================================
 
-``protocol``: how a method of the table is fitted and judged. ``readings``: what pages and claims read of the table and
-of times. ``synthetic``, ``faces``, ``reductions``: what other notebooks need. ``claims``: answers with their numbers.
+``protocol``: how a method of the table is fitted and judged. ``synthetic``, ``faces``, ``reductions``: other notebooks.
 """

@@ -14,15 +14,11 @@ from evenspan.displays.style import COLUMN, INK
 from ...figures import arms, entry, explained, panels, plain_numbers, words
 from ...looks import Look, handles, looks, ordered
 
-# -- synthetic data and pictures ---------------------------------------------------------------------------------------
-
 
 def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
-    """Two-dimensional representations, one panel a method, a colour and a marker for each group.
+    """Two-dimensional representations (columns ``method``, ``group``, ``x``, ``y``), one panel a method.
 
-    ``points`` has the columns ``method``, ``group``, ``x``, ``y``; if ``shared``, all panels have the scale of the
-    widest.
-    """
+    If ``shared``, all panels have the scale of the widest."""
     methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
     width = min(COLUMN / len(methods), 3.7) - 0.3
@@ -43,9 +39,7 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
 def pictures(rows: pd.DataFrame, side: int) -> Figure:
     """Square grey pictures in a grid, black at 0 and white at 1; in the column "direction" zero is grey.
 
-    ``rows`` has the columns ``row``, ``column``, ``pixel``, ``value``; a place in the grid without pixels stays empty.
-    A picture has ``side`` times ``side`` pixels.
-    """
+    ``rows`` has the columns ``row``, ``column``, ``pixel``, ``value``; a place without pixels stays empty."""
     if rows.empty:
         return words("No picture is available: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
@@ -69,14 +63,8 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
     return fig
 
 
-# -- running times -----------------------------------------------------------------------------------------------------
-
-
 def time_ratios(curve: pd.DataFrame) -> Figure:
-    """Fitting time relative to standard PCA against the number of features, one panel for each number of rows.
-
-    ``curve`` has the columns ``method``, ``n``, ``d``, ``median``, ``smallest``, ``largest``.
-    """
+    """Fitting time relative to standard PCA against the number of features, one panel for each number of rows."""
     sizes = sorted(curve["n"].unique())
     fig, axes = panels(1, len(sizes), (COLUMN, 4.0), sharey=True)
     own = looks(ordered(curve["method"].unique()))
@@ -120,16 +108,10 @@ def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[s
     panel.set(xscale="log", yscale="log")
 
 
-# -- trade-offs --------------------------------------------------------------------------------------------------------
-
-
 def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) -> Figure:
     """Accuracy against the violation, a row of panels for each classifier and size, a column for each data set.
 
-    Points of one method are joined in the order of their parameter. Upper left is better. ``points`` has the columns
-    ``dataset``, ``classifier``, ``size``, ``method``, ``parameter``, ``accuracy`` and the violation, by its name; the
-    ``trivial`` methods, without a parameter, come last.
-    """
+    Points of one method are joined in the order of their parameter; ``trivial`` methods have none and come last."""
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
     own = looks([*methods, *trivial])
     lines = list(points.groupby(["classifier", "size"], sort=False).groups)
@@ -140,10 +122,8 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) 
             here = points[(points[["dataset", "classifier", "size"]] == [dataset, *line]).all(axis=1)]
             for name, look in own.items():
                 some = here[here["method"] == name].sort_values("parameter")
-                if len(some):
-                    panel.plot(
-                        some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
-                    )
+                drawn = {"markersize": 5.5, "linewidth": 0.8, "alpha": 0.9} | look.line()
+                panel.plot(some[violation], some["accuracy"], **drawn)
             panel.set_title("{}, {}\n{}".format(dataset, *line), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:

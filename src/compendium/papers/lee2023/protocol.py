@@ -137,29 +137,19 @@ def with_directions(case: Setting, seed: tuple[int, int], number: int) -> np.nda
 def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:
     r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
 
-    It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target. ``relative``
-    divides by the largest variance that k directions can keep.
-    """
+    Below zero where V violates the constraints and keeps more; ``relative`` to the most that k directions can keep."""
     lost = float(np.einsum("dk,dk->", target, covariance @ target)) - float(np.einsum("dk,dk->", V, covariance @ V))
     return lost / float(top_eigenspace(covariance, V.shape[1])[0].sum(axis=0)) if relative else lost
 
 
 def fairness_gap(V: np.ndarray, U: np.ndarray) -> float:
-    r"""Spectral norm :math:`\lVert U^\top V \rVert_2` for the true forbidden directions U (d, r) and V (d, k).
-
-    The sine of the largest angle between V and the complement of U.
-    """
+    r""":math:`\lVert U^\top V \rVert_2` for forbidden directions U: sine of the largest angle to their complement."""
     return float(np.linalg.norm(U.T @ V, ord=2)) if U.shape[1] else 0.0
 
 
 def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
     r"""Sine of the largest angle between two subspaces, :math:`\lVert T - V V^\top T \rVert_2`; orthonormal columns."""
     return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
-
-
-def direction_sine(v: np.ndarray, target: np.ndarray) -> float:
-    """Sine of the angle between the lines along two vectors (d,)."""
-    return subspace_sine(*(a[:, None] / np.linalg.norm(a) for a in (v, target)))
 
 
 def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
@@ -175,7 +165,8 @@ def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -
     }
     if power is not None:
         found["sine of W"] = subspace_sine(power.W, case.P)
-        found["sine of f"] = direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
+        lines = (power.mean_gaps[:, 0], case.pair.mean_difference)
+        found["sine of f"] = subspace_sine(*(a[:, None] / np.linalg.norm(a) for a in lines))
     return found
 
 
@@ -245,9 +236,7 @@ SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value
 def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """The first phase as the authors' program does it, and how many of its products were zero.
 
-    Without one group the product is zero, and its orthonormal factor, which does not depend on the data, takes the
-    place of everything learnt before.
-    """
+    Without one group the product is zero: its factor, which knows no data, replaces everything learnt before."""
     W, zeros = random_basis(case.pair.d, case.m, rng, np.float64), 0
     for X, groups in islice(blocks, number):
         inside = groups == 1

@@ -1,8 +1,4 @@
-"""What a block of the fair noisy power method costs, and what travels when workers sum the moments of a table.
-
-Seconds of different machines cannot be compared: the method and the bare matrix products that no method can do without
-are timed in turn on the same rows, and one worker and two on the same table. What travels is counted.
-"""
+"""What a block of the fair noisy power method costs, beside its bare matrix products, and what travels of moments."""
 
 import logging
 import time
@@ -154,8 +150,7 @@ def _by_axis(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]
 def exponents(rows: pd.DataFrame) -> pd.DataFrame:
     """Slope of log time over log size for each phase and axis, mean over the repetitions with its 95 % interval.
 
-    Beside it that of the bare products, and the median of the ratio of the two at the largest size.
-    """
+    Beside it that of the bare products, and the median of the ratio of the two at the largest size."""
     found = {}
     for axis, phase, metric, group in _by_axis(rows):
         ends = {"from": int(group.index.min()), "to": int(group.index.max())}
@@ -183,16 +178,13 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def modelled_bytes(chunks: int, workers: int, sum_bytes: float) -> float:
-    """Bytes that workers send: one sum of each pair that is on two workers, as chance has it, and the total."""
-    return ((chunks - 1) * (1.0 - 1.0 / workers) + 1.0) * sum_bytes
-
-
 def message_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measured bytes beside the model, for each number of workers and features: medians over the repetitions."""
+    """Measured bytes beside a model, for each number of workers and features: medians over the repetitions.
+
+    Workers send one sum of each pair that is on two workers, as chance has it, and the total."""
     some = rows[rows["protocol"] == "messages"]
     keys = ["method", "workers", "d", "chunks"]
     wide = some.groupby([*keys, "metric"], sort=False)["value"].median().unstack("metric").reset_index()
-    wide["model"] = list(map(modelled_bytes, wide["chunks"], wide["workers"], wide["bytes of a sum"]))
+    wide["model"] = ((wide["chunks"] - 1) * (1.0 - 1.0 / wide["workers"]) + 1.0) * wide["bytes of a sum"]
     wide["measured / model"] = wide["bytes sent by workers"] / wide["model"]
     return wide.sort_values(["method", "workers", "d"], ignore_index=True)

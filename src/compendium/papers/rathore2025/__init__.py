@@ -11,8 +11,6 @@ Theorems 3.1 and 4.1, Lemma 1,    ``theorems.ipynb``           one for each clai
 Algorithm 1
 ================================  ===========================  ================================================
 
-``protocol``: data, group matrices and evaluation, which the notebooks share, and sets of eigenvectors. ``methods``: the
-published covFairPCA, and rules for columns of a joint basis. ``timing``: what one notebook needs. ``readings``: what
-figures, tables and claims read from the rows, and which table is Table 4. ``figures``. ``theorems``: what theorems are
-tried on. ``claims``: their answers and the others, and contradictions.
+``protocol``: data, group matrices and evaluation, and sets of eigenvectors. ``methods``: the published covFairPCA, and
+rules for columns of a joint basis. ``timing``, ``theorems``: what one notebook needs each.
 """

@@ -13,7 +13,5 @@ Figures 1 and 4                             ``toy.ipynb``              one for e
 ==========================================  =========================  ================================================
 
 ``protocol``: preparation, cross-validation and the judge, as the authors' program has them. ``methods``: solvers of a
-whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4. ``readings``: what figures,
-tables and claims read from the rows. ``theorems``: what the searches share, and what follows
-from them. ``claims``: the answers to the paper's claims.
+whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4.
 """

@@ -65,9 +65,7 @@ def published_descent(problem: Problem, grid) -> list[Answer]:
 def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple[np.ndarray, np.ndarray]:
     """The (alpha, penalty) of a grid as the released program takes them, and where it lowers the penalty.
 
-    It asks for more than Theorem 3.2: a penalty of at most every share, or condition (ii) for every group. Where
-    neither holds it takes the smallest share as penalty.
-    """
+    To the smallest share: where it is above a share and condition (ii) of Theorem 3.2 fails for a group."""
     asked, shares = np.array(list(grid), dtype=float), counts / counts.sum(axis=0)
     found = conditions(matrices, k, radii(counts, asked[:, 0]), shares, asked[:, 1])
     clipped = ~(found.marginal.all(axis=-1) | found.eigenvalue.all(axis=-1))
@@ -75,10 +73,9 @@ def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple
 
 
 def released_starts(problem: Problem, settings: int) -> np.ndarray:
-    """The starts of the released program for one grid point after the other, shape (settings, 1 + RESTARTS, d, k).
+    """The starts of the released program, (settings, 1 + RESTARTS, d, k): leading eigenvectors, then random ones.
 
-    Leading eigenvectors come first, then random (d - k)-dimensional complements: column spaces of Gaussian matrices.
-    """
+    These are complements of column spaces of Gaussian matrices (d, d - k)."""
     d, k = problem.moments.d, problem.k
     starts = np.empty((settings, 1 + RESTARTS, d, k))
     starts[:, 0], last = top_eigenspace(problem.moments.second_moment, k)[1], np.eye(d)[:, d - k :]
@@ -116,10 +113,7 @@ def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...]
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
-    r"""Average or last projector as the released baseline chooses it, shape (d, d).
-
-    The entries of :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where the trace is meant.
-    """
+    r"""Average or last projector (d, d) as released: :math:`1^{\top} S_g X 1` stands where the trace is meant."""
     last = run.last @ run.last.T
     average, ended = ((best_kept(matrices, k) - (matrices @ X).sum(axis=(1, 2))).max() for X in (run.average, last))
     return run.average if average <= ended else last
@@ -215,9 +209,6 @@ def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer
             return
 
 
-# -- as printed: two formulas of the objective, and Algorithm 1 on the complement --------------------------------------
-
-
 def closed_form(q, shares, radii, penalty) -> np.ndarray:
     """Theorem 3.2 and its correct extension without the cut at zero: right under its conditions only, shape (...)."""
     f = RobustObjective.of(shares, radii, penalty)
@@ -234,20 +225,12 @@ def printed_objective(q, shares, radii, penalty) -> np.ndarray:
     return (cross + penalty[..., None] * ((q + e)[..., a] - (q + e)[..., b])).max(axis=-1)
 
 
-def u_form(
-    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: str = "qr"
-) -> np.ndarray:
+def u_form(matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int) -> np.ndarray:
     """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
     step = 1.0 / np.sqrt(iterations + 1.0)
     for _ in range(iterations):
         q = np.einsum("dk,gde,ek->g", U, matrices, U, optimize=True)
         H = 2.0 * np.einsum("g,gde->de", f.gradient(q), matrices)
-        D = -step * (H @ U - U @ (U.T @ (H @ U)))
-        if retraction == "qr":
-            Q, T = np.linalg.qr(U + D)
-            U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
-        else:
-            # (U + D)(I + D'D)^(-1/2) as printed is this where U is orthonormal; its rounding errors would grow.
-            left, _, right = np.linalg.svd(U + D, full_matrices=False)
-            U = left @ right
+        Q, T = np.linalg.qr(U - step * (H @ U - U @ (U.T @ (H @ U))))
+        U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
     return U

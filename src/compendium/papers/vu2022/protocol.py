@@ -39,9 +39,8 @@ DATASETS: Mapping[str, str] = {
     "wine_quality": "Wine Quality",
     "lfw_24x24": "LFW",
 }
-#: The published tables of ABDiff and ARE.
+#: The published tables of ABDiff and ARE, and that of Delta F_Lin.
 ERROR_TABLES = ("vu2022_table1_out_of_sample", "vu2022_table3_in_sample")
-#: That of Delta F_Lin.
 SEPARATION_TABLE = "vu2022_table4_linear_svm"
 #: Centred but not scaled: the printed errors of the faces are those of pixels / 255.
 UNSCALED = ("lfw_24x24",)
@@ -152,9 +151,7 @@ def folds_of(parts: Mapping[str, GroupMoments]) -> tuple[list[GroupMoments], Gro
 def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, rng) -> np.ndarray:
     """Validation ABDiff + ARE of every grid point, mean over the folds; infinite where a fold has no answer.
 
-    As in the released program a fold's rows are standardised by the fold's training part, but the rows of each group
-    are kept in the units of the whole training part: FairPCA is fitted in these, and ABDiff is measured in them.
-    """
+    As released: rows are standardised by the fold's training part, rows of each group by the whole training part."""
     folds, raw, _ = folds_of(parts)
     scaled, found = dataset not in UNSCALED, []
     folds = [prepared(fold, raw, scaled) for fold in folds]
@@ -205,9 +202,8 @@ def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[Gro
 def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
     """Values by protocol and metric, or a reason, of one method on one split."""
     if answer.failed:
-        return {
-            name: dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason)) for name in ("in-sample", "out-of-sample")
-        }
+        none = dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason))
+        return dict.fromkeys(("in-sample", "out-of-sample"), none)
     fit = dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)
     return {"in-sample": judged(answer, train, train), "out-of-sample": judged(answer, train, test), "fit": fit}
 
@@ -215,9 +211,7 @@ def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMome
 def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> dict:
     """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
 
-    Of an operator of full rank the k leading eigenvectors are taken, as released. The value depends on the basis, which
-    the program leaves to an eigensolver: here it is rotated so that the training variance is diagonal in it.
-    """
+    Of an operator the k leading eigenvectors, as released; in the basis in which the training variance is diagonal."""
     if answer.failed:
         return {"Delta F_Lin": (np.nan, answer.reason)}
     V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
@@ -251,10 +245,7 @@ def in_units(data: Dataset, wanted, reference, part: str = "all", seed: int | No
     return Dataset(data.name, X, data.y[wanted], data.groups[wanted], names, part, seed)
 
 
-# -- the toy example: two centred Gaussians in the plane ---------------------------------------------------------------
-
-
-#: Rows of the two groups in Figure 1.
+#: The toy example: rows of the two groups in Figure 1, centred Gaussians in the plane.
 FIGURE_1 = (500, 200)
 COVARIANCES = np.array([[[4.0, 0.0], [0.0, 0.2]], [[0.2, 0.4], [0.4, 3.0]]])
 

@@ -75,10 +75,7 @@ class Smallest(NamedTuple):
 def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
     """The clustering into c non-empty clusters with the smallest regulariser, with its certificate.
 
-    ``sizes`` are the samples of each group, at least 1, and c is from 1 to their number. ``gap`` says how far the table
-    may be from the minimum: the program over fractions of vectors bounds that over whole vectors from below, and need
-    not be equal to it.
-    """
+    The program over fractions of vectors bounds that over whole vectors from below, and need not be equal to it."""
     g = np.asarray(sizes)
     n = int(g.sum(axis=0))
     totals = np.arange(1, n - c + 2)
@@ -134,9 +131,8 @@ def _single_samples(g: np.ndarray, c: int) -> np.ndarray:
 def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]:
     """The largest Bal of any clustering into c non-empty clusters, exactly, and a table (t, c) that has it.
 
-    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta. Counts of every group can be
-    chosen so when its size is between the sum of the m_k and the sum of the largest whole numbers up to m_k / beta.
-    """
+    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta: every group's size is then
+    between the sum of the m_k and that of the m_k / beta, rounded down."""
     g = np.asarray(sizes)
     low, high = int(g.min(axis=0)), int(g.max(axis=0))
     if low < c:
@@ -154,19 +150,14 @@ def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]
 def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:
     """Numbers m_1, ..., m_c from 1 that add up to ``low`` and whose m_k / beta, rounded down, reach ``high``."""
 
-    def held(x: int) -> int:
-        return x * beta.denominator // beta.numerator
-
     @cache
     def most(k: int, m: int) -> tuple[int, int]:
         """The most that k clusters with m in all can hold of a group, and the number of the last of them."""
         if k == 1:
-            return held(m), m
-        return max(((held(x) + most(k - 1, m - x)[0], x) for x in range(1, m - k + 2)), key=itemgetter(0))
+            return m * beta.denominator // beta.numerator, m
+        return max(((most(1, x)[0] + most(k - 1, m - x)[0], x) for x in range(1, m - k + 2)), key=itemgetter(0))
 
-    if most(c, low)[0] < high:
-        return None
     found = []
     for k in range(c, 0, -1):
         found.append(most(k, low - sum(found))[1])
-    return np.array(found)
+    return np.array(found) if most(c, low)[0] >= high else None
