@@ -15,21 +15,14 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     return in_order(spread(rows, keys, "mean", "std", number="splits"), METHODS)
 
 
-def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
-    """Smallest, median and largest value of each MLP column over the draws of signs, of a ``summary``."""
-    return _ranges(found[found["protocol"].str.startswith("signs")])
-
-
-def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
-    """The same for methods that draw, over their seeds: every column of the table, the recorded seed included."""
-    other = found["protocol"].str.startswith("seed")
+def ranges(found: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Range of a ``summary`` over draws of "signs" (of MLP columns), or over each "seed", the recorded one included."""
+    other = found["protocol"].str.startswith(kind)
     drawn = found["method"].isin(found.loc[other, "method"]) & found["metric"].isin(METRICS)
-    return _ranges(found[(other | (found["protocol"] == "released")) & drawn])
-
-
-def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
-    values = draws.rename(columns={"mean": "value"})
-    return spread(values, ["method", "metric"], "smallest", "median", "largest", number="draws")
+    draws = found[other | ((found["protocol"] == "released") & drawn & (kind == "seed"))].rename(
+        columns={"mean": "value"}
+    )
+    return spread(draws, ["method", "metric"], "smallest", "median", "largest", number="draws")
 
 
 def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:

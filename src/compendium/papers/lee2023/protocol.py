@@ -1,7 +1,6 @@
 """Made populations with their true answers, the two phases run on fresh rows, and the judge of an answer.
 
-The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one, so that the second can
-be given the true directions and the first can be followed by the exact answer for the directions it found.
+The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +19,7 @@ from evenspan.representation.null_it_out import NullItOutPCA, constrained_compon
 
 from ...data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
 
-SEED = 2023
-#: Blocks in each phase, as in the authors' program.
-BLOCKS = 25
+SEED, BLOCKS = 2023, 25  # blocks in each phase, as in the authors' program
 LABELS = np.array([0, 1])
 #: The gap-controlled population, from which every other one differs in one thing.
 BASE, SHARED, GAPS, MEAN_NORM = 0.5, (6.0, 5.0, 4.0), (5.0, -4.5, 4.0, -3.5), 2.0
@@ -225,9 +222,7 @@ FACTORS = {
 
 
 #: Share of the rare group, rows of a block and number of blocks.
-RARE = {"p": 0.02, "size": 50, "blocks": 400}
-#: The first phase of the authors' program.
-RELEASED = "released"
+RARE, RELEASED = {"p": 0.02, "size": 50, "blocks": 400}, "released"
 #: Gaps, and how many directions are asked for. In the last case both orders agree.
 ORDERS = (((5.0, -8.0, 3.0), 1), ((5.0, -8.0, 3.0), 2), ((-8.0, -6.0, 5.0, 4.0), 2), ((8.0, 5.0, -3.0), 2))
 SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value"

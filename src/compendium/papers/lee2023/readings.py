@@ -1,11 +1,10 @@
 """What figures, tables and claims read from the rows on made populations: slopes, rows needed, medians over the runs.
 
-A measured exponent is consistent with the bound when the samples do not grow faster than the bound: its interval
-reaches the exponent of the bound to the tolerance of L04. The rules were fixed before the full run.
+A measured exponent is consistent with the bound when its interval reaches that of the bound to the tolerance of L04.
 """
 
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,13 +20,8 @@ BEYOND = 300
 LEVELS = {"eps_f": 0.2, "sine of W": 0.2, "eps_o": 0.1, "sine of V": 0.2}
 
 
-class Slope(NamedTuple):
-    """Of a line through logarithms of upper quantiles, with its 95 % interval; ``used``: quantiles above zero."""
-
-    slope: float
-    low: float
-    high: float
-    used: int
+#: Of a line through logarithms of upper quantiles, with its 95 % interval; ``used``: quantiles above zero.
+Slope = namedtuple("Slope", ["slope", "low", "high", "used"])
 
 
 def upper_quantiles(values: np.ndarray, delta: float = DELTA, axis: int = 0) -> np.ndarray:

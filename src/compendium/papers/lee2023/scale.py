@@ -18,9 +18,7 @@ from evenspan.representation.null_it_out import contrasts
 
 from ...records import tidy
 
-SEED, COMPONENTS = 2023, 10
-#: Rows of a batch within a block.
-BATCH = 1024
+SEED, COMPONENTS, BATCH = 2023, 10, 1024  # rows of a batch within a block
 MOMENTS = "group moments"
 PHASES = ("phase 1 (gap)", "phase 2 (components)")
 

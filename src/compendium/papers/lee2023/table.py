@@ -23,15 +23,10 @@ from ...own import fitted as own_fit
 from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
 from .own_tables import NAMES, load_own_split
 
-SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "random"
-#: "min-max" is PCA of Samadi et al.
-MIN_MAX = "Samadi et al."
-
-#: Where the judge is cut short, because it would take hours. On the own tables only the numbers that the authors' file
-#: quotes are judged, and readers, kernel readers only of small tables; the kernel SVM of Adult on two splits only.
-OWN_ADULT_SVM_SPLITS = 2
-KERNEL_READER_ROWS = 2000
-BANDWIDTH_ROWS = 5000
+SECOND_MOMENT, AS_RELEASED, CONTROL, MIN_MAX = "offline, second moment", "as released", "random", "Samadi et al."
+#: Where the judge is cut short, because it would take hours: splits of the kernel SVM on Adult's own table, rows up to
+#: which kernel readers are fitted on own tables, and rows of a bandwidth.
+OWN_ADULT_SVM_SPLITS, KERNEL_READER_ROWS, BANDWIDTH_ROWS = 2, 2000, 5000
 #: In-sample variance below this share of all is none: what is projected then is rounding.
 NO_VARIANCE = 1e-10
 #: Below this a singular value of the gap, relative to the largest, is rounding: P_m is then not determined.

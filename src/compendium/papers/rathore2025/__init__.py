@@ -10,7 +10,4 @@ Table 1                           ``times.ipynb``              one for each data
 Theorems 3.1 and 4.1, Lemma 1,    ``theorems.ipynb``           one for each claim, and one for each data set
 Algorithm 1
 ================================  ===========================  ================================================
-
-``protocol``: data, group matrices and evaluation, and sets of eigenvectors. ``methods``: the published covFairPCA, and
-rules for columns of a joint basis. ``timing``, ``theorems``: what one notebook needs each.
 """

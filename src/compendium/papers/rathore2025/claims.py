@@ -29,8 +29,6 @@ FAIR, BASELINES = [COVARIANCE, PROGRAMME], [COVARIANCE, PROGRAMME, PCA]
 RELATIVE, SHARES = SCALES = ("relative", "of the variance")
 ROUNDING = 2 * HALF_DIGIT - 1e-9  # of two printed numbers
 
-# -- theorems, by what the notebook tried ------------------------------------------------------------------------------
-
 
 def tried(claim: str, *index: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What was tried of a claim, metrics across, and its control."""
@@ -92,8 +90,6 @@ def several_groups() -> Answer:
     numbers = {"converged": f"{found['converged'].sum():.0f} of {len(found)}", "losses differ where C = 0": exact.max()}
     return Answer(by_truth(runs and fair, runs), numbers)
 
-
-# -- tables: one rule for the printed numbers and for ours -------------------------------------------------------------
 
 #: Whether each case is as claimed, by what is counted and further keys; of a source, on a scale of R.E.
 Cases = Callable[[Source, str], pd.Series]
@@ -235,9 +231,6 @@ def two_algorithms() -> Answer:
     return Answer(by_truth((2 if any(numbers.values()) else 1) == claimed), numbers, by_truth(claimed == 1))
 
 
-# -- running times -----------------------------------------------------------------------------------------------------
-
-
 def faster(claim: str, word: str, slow: str, fast: str, titles: Iterable[str] = NAMES) -> Callable[[], Answer]:
     """R09 to R11: whether the time of ``fast`` is shorter by the factor on these data sets."""
     names = {NAMES[title]: title for title in titles}
@@ -289,9 +282,6 @@ def programme_dominates() -> Answer:
     named = {"share of the SDP": share, "times the exact solver": slower}
     numbers = {f"{what}, {TABLES[name].title}": value for what, some in named.items() for name, value in some.items()}
     return Answer(by_parts(good), numbers)
-
-
-# -- where the paper contradicts itself --------------------------------------------------------------------------------
 
 
 def fairer_overall() -> Outcome:
@@ -368,9 +358,4 @@ CLAIMS = {
     },
 }
 #: By contradiction: the functions that resolve it.
-CONTRADICTIONS = {
-    "X06": fairer_overall,
-    "X07": criterion_reported,
-    "X08": one_total_variance,
-    "X10": times_and_orders,
-}
+CONTRADICTIONS = {"X06": fairer_overall, "X07": criterion_reported, "X08": one_total_variance, "X10": times_and_orders}

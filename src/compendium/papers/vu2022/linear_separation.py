@@ -15,10 +15,8 @@ from evenspan.core.errors import DataError
 from evenspan.core.groups import encode_groups
 from evenspan.core.linalg import fix_signs, top_eigenspace
 
-#: Most steps of the interior-point method.
-MAX_STEPS = 100
-#: It stops when the gap is below this share of the objective.
-TOL = 1e-10
+#: Most steps of the interior-point method, which stops when the gap is below a share of the objective.
+MAX_STEPS, TOL = 100, 1e-10
 
 
 def linear_separation(

@@ -26,9 +26,7 @@ from evenspan.reconstruction.samadi import WeightsRun, correct_choice, operator_
 from ...own import Estimator, fitted
 from .protocol import Answer, Problem
 
-RESTARTS = 20
-#: Relative gap to which the programs without closed form are solved.
-TOLERANCE = 1e-6
+RESTARTS, TOLERANCE = 20, 1e-6  # relative gap to which the programs without closed form are solved
 
 
 def standard(problem: Problem, grid) -> list[Answer]:

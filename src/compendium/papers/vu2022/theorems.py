@@ -1,6 +1,7 @@
 """Theorems of Vu et al. (2022): what the searches of ``theorems.ipynb`` share, and what follows from their numbers."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -102,5 +103,5 @@ def radius_and_group_size() -> Answer:
     return Answer(by_truth(same), {"radius of a group four times as large": float(large / small)})
 
 
-claims = {claim: lambda claim=claim: searched(claim) for claim in sorted({*BELOW, *ABOVE, "V07", "V08"})}
+claims = {claim: partial(searched, claim) for claim in sorted({*BELOW, *ABOVE, "V07", "V08"})}
 claims |= {"V13": heavy_penalty, "V25": radius_and_group_size}

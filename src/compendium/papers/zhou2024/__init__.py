@@ -10,8 +10,4 @@ Table 1                         ``table.ipynb``              one for each data s
 Figures 2 and 3                 ``kernels.ipynb``            one for each data set
 Theorems 1 and 2, Algorithm 1   ``theorems.ipynb``           one for each claim
 ==============================  ===========================  =======================================================
-
-``protocol``: the evaluation, from counts of classes, groups and clusters; data, estimators, rows of a run.
-``variants``: other readings of the methods. ``arithmetic``: what the printed table says about unknown groups.
-``attainable``: what clusterings can reach for given sizes of the groups.
 """

@@ -10,12 +10,9 @@ too many to list for real sizes. Vectors are added as they are needed: for price
 found exactly by taking the cheapest samples one by one, since the cost is convex in each count.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import product
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -81,8 +78,10 @@ def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
     totals = np.arange(1, n - c + 2)
     # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
     listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
-    # A table that is always there, so that the first program has a solution.
-    listed |= {tuple(v) for v in _single_samples(g, c).T.tolist()}
+    # A table that is always there, so that the first program has a solution: one sample in every cluster but the last.
+    single = np.repeat(np.arange(len(g)), g)[: c - 1]
+    listed |= {tuple(v) for v in np.eye(len(g), dtype=int)[single].tolist()}
+    listed.add(tuple((g - np.bincount(single, minlength=len(g))).tolist()))
     while True:
         V = np.array(sorted(listed))
         costs = (V**2).sum(axis=1) / V.sum(axis=1)
@@ -120,44 +119,3 @@ def cheapest(g: np.ndarray, u: np.ndarray, totals: np.ndarray) -> tuple[np.ndarr
     order = np.argsort(added, axis=1, kind="stable")
     vectors = np.array([np.bincount(group[row[:m]], minlength=len(g)) for row, m in zip(order, totals, strict=True)])
     return vectors, (vectors**2).sum(axis=1) / totals - vectors @ u
-
-
-def _single_samples(g: np.ndarray, c: int) -> np.ndarray:
-    """A table (t, c) that is always there: one sample in every cluster but the last."""
-    group = np.repeat(np.arange(len(g)), g)[: c - 1]
-    return np.column_stack([*np.eye(len(g), dtype=int)[group], g - np.bincount(group, minlength=len(g))])
-
-
-def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]:
-    """The largest Bal of any clustering into c non-empty clusters, exactly, and a table (t, c) that has it.
-
-    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta: every group's size is then
-    between the sum of the m_k and that of the m_k / beta, rounded down."""
-    g = np.asarray(sizes)
-    low, high = int(g.min(axis=0)), int(g.max(axis=0))
-    if low < c:
-        return Fraction(0), _single_samples(g, c)
-    values = sorted({Fraction(p, q) for p in range(1, low + 1) for q in range(p, high + 1) if p * high <= q * low})
-    place = bisect_left(values, True, key=lambda beta: _smallest_counts(beta, low, high, c) is None)
-    best = values[place - 1]
-    smallest = _smallest_counts(best, low, high, c)
-    room = smallest * best.denominator // best.numerator - smallest
-    # Extra samples of each group, cluster by cluster as far as there is room.
-    filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
-    return best, smallest + filled
-
-
-def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:
-    """Numbers m_1, ..., m_c from 1 that add up to ``low`` and whose m_k / beta, rounded down, reach ``high``."""
-
-    @cache
-    def most(k: int, m: int) -> tuple[int, int]:
-        """The most that k clusters with m in all can hold of a group, and the number of the last of them."""
-        if k == 1:
-            return m * beta.denominator // beta.numerator, m
-        return max(((most(1, x)[0] + most(k - 1, m - x)[0], x) for x in range(1, m - k + 2)), key=itemgetter(0))
-
-    found = []
-    for k in range(c, 0, -1):
-        found.append(most(k, low - sum(found))[1])
-    return np.array(found) if most(c, low)[0] >= high else None

@@ -44,9 +44,7 @@ NAMES = {
     "har": "HAR",
     "daily_sports": "D&S",
 }
-MADE = "made"
-#: The kernel whose inner products are those of the features.
-LINEAR = 1
+MADE, LINEAR = "made", 1  # the kernel whose inner products are those of the features
 #: The metric of the row that carries the counts of a run; its value is the number of samples.
 COUNTED = "n"
 #: Metrics that may have no number, and why.
