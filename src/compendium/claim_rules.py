@@ -68,7 +68,7 @@ def unjudged(reason: str, printed: str | None = None) -> Callable[[], Answer]:
 def by_parts(parts: Iterable[bool]) -> str:
     """All: holds; some: holds in part; none: does not hold."""
     parts = [bool(part) for part in parts]
-    return by_truth(all(parts), any(parts))
+    return HOLDS if all(parts) else IN_PART if any(parts) else NOT_SO
 
 
 def by_count(count: int, claimed: float, others: Iterable[int]) -> str:

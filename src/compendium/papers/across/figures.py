@@ -20,7 +20,6 @@ from ...figures import grid, line_each, panels, plain_numbers
 from ...looks import Look, looks, unregistered
 from .summary import CONTROLS
 
-#: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
 WASH, IMPOSSIBLE = "#ececec", "#f3dede"
 #: Measures that are set against the relative error; areas stand for themselves.

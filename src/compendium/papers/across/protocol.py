@@ -244,7 +244,6 @@ METRICS: Mapping[str, Metric] = {
 POINTS = ("group AUC", "label accuracy", "label AUC")
 #: Rows hold the mean of its squares; what is shown and compared is the root (``summary.means``).
 SQUARED = "mean distance"
-#: Stored beside the metrics; not criteria.
 FACTS = ("certified", "seconds")
 #: What the name of a metric ends with that is a deviation over splits, and the digits that are stored.
 DEVIATION, DIGITS = ", deviation", 7

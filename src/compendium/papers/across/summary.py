@@ -1,13 +1,9 @@
 """What the comparison of all linear methods says: means, ranks, what can be told apart, and which method to use.
 
-The rules, written before the results were seen:
-
-- **Ranks** over the data sets of ``protocol.comparable``, for label metrics those with a label, of the methods that
-  have a value on all. Values equal to five digits are ties; an AUC of the group below 0.5 counts as 0.5.
-- **Differences** by Friedman's test over all ranked methods, and Nemenyi's critical difference (5 %) for two of them.
-  Data sets are the blocks: splits of one data set are not independent.
-- **Guide.** Candidates are the methods within the critical difference of the best average rank, all if Friedman's p is
-  0.05 or more; the one to use has the smallest geometric mean of the relative error.
+The rules, written before the results were seen. **Ranks** over the data sets of ``protocol.comparable`` (those with a
+label) of methods with a value on all: values equal to five digits tie; an AUC of the group below 0.5 counts as 0.5.
+**Differences** by Friedman's test, and Nemenyi's critical difference (5 %); data sets are the blocks. **Guide**: of the
+methods within it of the best average rank, all if p is 0.05 or more, that with the least geometric mean relative error.
 """
 
 from itertools import product

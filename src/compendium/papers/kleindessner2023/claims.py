@@ -6,13 +6,11 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from evenspan import metrics
-
 from ... import claim_rules, paths
 from ...claim_rules import NOT_JUDGED, Answer, Numbers, Outcome, Source, by_parts, by_truth, rule
 from ...data import split_moments
 from ...store import MissingNumbersError, full, read_results
-from . import faces, readings, reductions
+from . import readings, reductions
 from .protocol import KERNEL, METRICS, PRINTED
 from .reductions import EO, FAIR, FULL_SIZE, LOGISTIC, LOOSE, REDUCTIONS, SMALL, UNCONSTRAINED
 
@@ -176,15 +174,6 @@ def reductions_are_compared() -> Answer:
     return Answer(answer, numbers | {f"time of reductions / Fair PCA, n = {n:,}": v for n, v in faster.items()})
 
 
-def glasses() -> Answer:
-    """K16: glasses erased from CelebA, whose images are unavailable: not judged. The numbers are of a substitute."""
-    asked = {"k": faces.SIDE**2 - 1, "metric": [f"AUC ({reader})" for reader in metrics.READERS], "method": "Fair PCA"}
-    mean = read_results(FACES, dataset=faces.SUBSTITUTE, **asked).groupby(["metric", "protocol", "method"])["value"]
-    numbers = {f"LFW, sex, {', '.join(which)}": value for which, value in mean.mean().items()}
-    return Answer(NOT_JUDGED, {"reason": "CelebA is unavailable: its licence keeps it out of this project"} | numbers)
-
-
-#: By experiment: the functions that answer claims.
 CLAIMS = {
     THEOREMS: {
         **{name: partial(searched, name) for name in ("K01", "K02", "K08", "K12")},
@@ -202,7 +191,7 @@ CLAIMS = {
     "kleindessner2023-rival-times": {
         "K05": claim_rules.unjudged("it says what is compared and not which is faster, in a figure", NOT_JUDGED)
     },
-    FACES: {"K16": glasses},
+    FACES: {"K16": claim_rules.unjudged("CelebA is unavailable: its licence keeps it out of this project")},
     COMPARISON: {"K06": weight_trades, "K07": opportunity_is_met, "K15": reductions_are_compared},
 }
 CONTRADICTIONS = {"X15": adult_numbers, "X33": two_discrepancies}

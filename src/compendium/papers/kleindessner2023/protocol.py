@@ -25,7 +25,6 @@ from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
 from ...data import Dataset
 
-#: Seed of every method that draws.
 SEED = 2023
 KERNEL = "Fair Kernel PCA"
 #: The rows that the poster prints, in its order, and ours.

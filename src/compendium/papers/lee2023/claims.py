@@ -146,7 +146,6 @@ def most_scalable() -> Answer:
     return Answer(by_truth(first and alone, first), numbers)
 
 
-#: By experiment: the functions that answer claims.
 CLAIMS = {
     LEARNABILITY: {"L03": learnable, "L04": sample_size, "L06": top_eigenvectors},
     SEARCHES: {"L01": equivalent_programs, "L02": defined_everywhere},

@@ -15,7 +15,6 @@ from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
-#: The two errors as formulas write them.
 SYMBOLS = {"eps_f": r"$\varepsilon_f$", "eps_o": r"$\varepsilon_o$"}
 #: Metrics of images, and how their panels are headed.
 PANELS = {

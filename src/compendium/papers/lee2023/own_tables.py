@@ -16,7 +16,6 @@ from ...data import load as load_registered
 from ...data import table as registered_table
 from ...data.fetch import place, sha256
 
-#: What a table is called in the results.
 NAMES = {"adult": "adult-lee2023", "compas": "compas-lee2023", "german": "german-lee2023"}
 
 #: ProPublica's file, which the registry does not have: 7,214 defendants, two years each; and its columns.

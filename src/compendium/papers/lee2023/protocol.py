@@ -39,20 +39,10 @@ class Setting:
         """The exact solution for the moments of the population: covariances about the mean."""
         return NullItOutPCA(self.k, self.m).fit_moments(self.pair.moments())
 
-    @property
-    def U(self) -> np.ndarray:
-        """All directions to be removed, (d, m + 1)."""
-        return self.fitted.nullified_.T
-
-    @property
-    def P(self) -> np.ndarray:
-        """Directions of the covariance gap, (d, m)."""
-        return self.fitted.gap_directions_.T
-
-    @property
-    def V(self) -> np.ndarray:
-        """The best components without them, (d, k)."""
-        return self.fitted.components_.T
+    #: All directions to be removed, (d, m + 1); those of the covariance gap, (d, m); the best components without them.
+    U = property(lambda self: self.fitted.nullified_.T)
+    P = property(lambda self: self.fitted.gap_directions_.T)
+    V = property(lambda self: self.fitted.components_.T)
 
     def exact(self, U: np.ndarray) -> np.ndarray:
         """The best components without the directions U, for the true covariance."""
@@ -85,7 +75,6 @@ def setting(name: str) -> Setting:
 
 
 NAMES = ("gap-controlled", "authors d=10", "authors d=30")
-#: What is estimated and what is given.
 BOTH, GIVEN, EXACT = EXPERIMENTS = ("both phases estimated", "true directions given", "exact answer for estimated U")
 
 

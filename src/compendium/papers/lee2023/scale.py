@@ -66,28 +66,19 @@ def processor_seconds(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[object]:
-    """A client of a new cluster on this machine: processes with one thread each, which close without a word."""
+def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
+    """Clients of clusters on this machine by their number of workers: processes with one thread each."""
     import distributed
     from dask import config
 
     # What workers log when they are closed is that the scheduler ended before their last heartbeat.
     quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
     # Port 0 is any free one: that of the dashboard may be taken by another cluster.
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
-    with (
-        config.set(quiet),
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as own,
-        distributed.Client(own, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@contextmanager
-def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
-    """Clients of clusters on this machine by their number of workers."""
-    with ExitStack() as stack:
-        yield {w: stack.enter_context(cluster(w)) for w in workers}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with config.set(quiet), ExitStack() as stack:
+        own = [stack.enter_context(distributed.LocalCluster(w, processes=True, **options)) for w in workers]
+        clients = [stack.enter_context(distributed.Client(one, set_as_default=False)) for one in own]
+        yield dict(zip(workers, clients, strict=True))
 
 
 def generated(d: int, rows: int, chunks: int):

@@ -13,7 +13,6 @@ from ..kleindessner2023.protocol import METRICS
 from .table import AS_RELEASED, CONTROL, MIN_MAX, NAMES, NO_VARIANCE, QUOTED, SECOND_MOMENT, label, quoted
 
 FAMILIES = ("offline", SECOND_MOMENT, "FNPM", AS_RELEASED, CONTROL)
-#: Ours in the figure that shows all methods; the tables have every m.
 SHOWN = (0, 2, 10, 25)
 _, KERNEL = AREAS = ("AUC of the group (linear)", "AUC of the group (kernel)")
 #: What stands against m: metric, protocols.

@@ -1,8 +1,7 @@
 """Claims of Rathore and Manwani (2025): theorems, tables and running times, and where the paper contradicts itself.
 
-Claims about tables are counted by one rule in the printed numbers and in ours. Reconstruction errors are read on two
-scales, relative to the baselines and in shares of the total variance (the scale of V.E.); where the two readings
-disagree the answer is "holds in part".
+Errors are read on two scales, relative to the baselines and in shares of the total variance (the scale of V.E.); where
+the two readings disagree the answer is "holds in part".
 """
 
 from collections.abc import Callable, Iterable
@@ -321,7 +320,6 @@ def times_and_orders() -> Outcome:
 
 
 OTHERS = ("Diabetes", "LSAC", "Obesity")
-#: By experiment: the functions that answer claims.
 CLAIMS = {
     THEOREMS: {
         "R01": min_max_equalises,
@@ -357,5 +355,4 @@ CLAIMS = {
         "R11": faster("R11", "times as long", JEVD, PCA),
     },
 }
-#: By contradiction: the functions that resolve it.
 CONTRADICTIONS = {"X06": fairer_overall, "X07": criterion_reported, "X08": one_total_variance, "X10": times_and_orders}

@@ -40,7 +40,6 @@ class Table:
     women: str
 
 
-#: By our name of a data set.
 TABLES: Mapping[str, Table] = {
     "diabetes": Table("Diabetes", "rathore2025_table2_diabetes", 19, ("Sex",), "0"),
     "obesity": Table("Obesity", "rathore2025_table3_obesity", 14, ("Gender_Female", "Gender_Male"), "Female"),
@@ -178,8 +177,8 @@ def matching_sets(dataset: str, moments: GroupMoments, V: np.ndarray, column: st
 
 def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[str, float]) -> list[tuple[int, ...]]:
     """The sets of k columns of the orthonormal V that give the printed R.E., V.E. and MMD^2 of a row."""
-    found = _equal(all_sets(moments, V), k, row)
-    return sorted(tuple(j for j in range(V.shape[1]) if number >> j & 1) for number in found.tolist())
+    found = _equal(all_sets(moments, V), k, row).tolist()
+    return sorted(tuple(j for j in range(V.shape[1]) if number >> j & 1) for number in found)
 
 
 def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:

@@ -217,7 +217,6 @@ def larger_loss_or_error() -> Outcome:
     return (claim_rules.FIRST if loss else claim_rules.UNDECIDED), found
 
 
-#: By experiment: the functions that answer claims.
 CLAIMS = {
     "vu2022-theorems": theorems,
     "vu2022-tables": {
@@ -239,5 +238,4 @@ CLAIMS = {
     "vu2022-toy": {"V12": spectrum_between, "V28": first_better_then_worse},
 }
 
-#: By contradiction: its check.
 CONTRADICTIONS = {"X23": order_of_the_identity, "X32": larger_loss_or_error}

@@ -3,7 +3,7 @@
 Each method solves a whole grid at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -24,26 +24,30 @@ from evenspan.reconstruction.robust_exact import solve_exact
 from evenspan.reconstruction.samadi import WeightsRun, correct_choice, operator_rank, run, square_root_map, truncate
 
 from ...own import Estimator, fitted
-from .protocol import Answer, Problem
+from .protocol import Answer, Problem, Solver
 
 RESTARTS, TOLERANCE = 20, 1e-6  # relative gap to which the programs without closed form are solved
 
 
-def standard(problem: Problem, grid) -> list[Answer]:
-    """Standard PCA of all rows."""
-    V = top_eigenspace(problem.moments.scatter, problem.k)[1]
-    return [Answer(V) for _ in grid]
+def _without_grid(basis: Callable[[Problem], np.ndarray]) -> Solver:
+    """A method without a grid, from its basis."""
+    return lambda problem, grid: [Answer(basis(problem))] * len(grid)
 
 
-def of_estimator(estimator: Estimator):
+#: Standard PCA of all rows.
+standard = _without_grid(lambda problem: top_eigenspace(problem.moments.scatter, problem.k)[1])
+
+
+def of_estimator(estimator: Estimator) -> Solver:
     """The components of a class of one's own."""
+    sized = lambda k: clone(estimator).set_params(n_components=k)  # noqa: E731
+    return _without_grid(lambda problem: fitted(sized(problem.k), problem.moments, problem.rows).components_.T)
 
-    def solve(problem: Problem, grid) -> list[Answer]:
-        sized = clone(estimator).set_params(n_components=problem.k)
-        V = fitted(sized, problem.moments, problem.rows).components_.T
-        return [Answer(V) for _ in grid]
 
-    return solve
+def disparity(constrained: bool) -> Solver:
+    """u-FPCA and c-FPCA with the safe search."""
+    fit = lambda k, moments: DisparityFairPCA(k, constrained=constrained).fit_moments(moments)  # noqa: E731
+    return _without_grid(lambda problem: fit(problem.k, problem.moments).components_.T)
 
 
 def published_descent(problem: Problem, grid) -> list[Answer]:
@@ -134,16 +138,6 @@ def min_max(objective: str):
     def solve(problem: Problem, grid) -> list[Answer]:
         answer = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
         return [certified(*answer) for _ in grid]
-
-    return solve
-
-
-def disparity(constrained: bool):
-    """u-FPCA and c-FPCA with the safe search."""
-
-    def solve(problem: Problem, grid) -> list[Answer]:
-        fitted = DisparityFairPCA(problem.k, constrained=constrained).fit_moments(problem.moments)
-        return [Answer(fitted.components_.T) for _ in grid]
 
     return solve
 

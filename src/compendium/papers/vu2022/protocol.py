@@ -42,16 +42,17 @@ DATASETS: Mapping[str, str] = {
 #: The published tables of ABDiff and ARE, and that of Delta F_Lin.
 ERROR_TABLES = ("vu2022_table1_out_of_sample", "vu2022_table3_in_sample")
 SEPARATION_TABLE = "vu2022_table4_linear_svm"
-#: Centred but not scaled: the printed errors of the faces are those of pixels / 255.
-UNSCALED = ("lfw_24x24",)
-#: Iterations of the published algorithms.
-ITERATIONS: Mapping[str, int] = {"lfw_24x24": 500}
+#: Centred but not scaled (printed errors of the faces are those of pixels / 255), and iterations other than 1000.
+UNSCALED, ITERATIONS = ("lfw_24x24",), {"lfw_24x24": 500}
 
 ALPHAS = (0.05, 0.1, 0.15)
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 RATES = (0.1, *np.linspace(0.25, 4.25, 17).tolist())
 DELTAS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 TRADES = (1e-4, 1e-3, 1e-2, 0.05, 0.5)
+
+
+Rows = Callable[[], Dataset]
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,8 @@ class Answer:
     facts: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
-    @property
-    def failed(self) -> bool:
-        """Whether there is nothing to judge."""
-        return self.V is None and self.P is None
+    #: Whether there is nothing to judge.
+    failed = property(lambda self: self.V is None and self.P is None)
 
     def errors(self, moments: GroupMoments, means: np.ndarray | None = None) -> np.ndarray:
         """Errors of the groups about the origin of prepared moments, or about given means of the groups."""
@@ -86,17 +85,12 @@ class Problem:
     k: int
     iterations: int  # of the published algorithms
     rng: np.random.Generator | np.random.RandomState  # of random starts
-    #: Moments of the same rows in the units of matrices about the groups' own means, where these are others.
-    groups: GroupMoments | None = None
-    #: Starts are drawn as the released program draws them, from one stream of a split that all fits go on with.
-    released: bool = False
-    #: The rows themselves in the units of the moments, for a class of one's own.
-    rows: Callable[[], Dataset] | None = None
+    groups: GroupMoments | None = None  # the same rows in the units of matrices about groups, where they are others
+    released: bool = False  # starts as the released program draws them, from one stream of a split
+    rows: Rows | None = None  # the rows themselves in the units of the moments, for a class of one's own
 
-    @property
-    def about_groups(self) -> GroupMoments:
-        """Moments for matrices about the groups' own means."""
-        return self.moments if self.groups is None else self.groups
+    #: Moments for matrices about the groups' own means.
+    about_groups = property(lambda self: self.moments if self.groups is None else self.groups)
 
 
 #: Answers of a method for all points of its grid at once, so that they can share work.
@@ -170,12 +164,7 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
 
 
 def fit_split(
-    method: Method,
-    dataset: str,
-    parts: Mapping[str, GroupMoments],
-    k: int,
-    seed: int,
-    rows: Callable[[], Dataset] | None = None,
+    method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, seed: int, rows: Rows | None = None
 ) -> tuple[Answer, tuple, GroupMoments, GroupMoments]:
     """Choose by cross-validation (the first smallest) and fit again: answer, grid point, training and test part."""
     chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)

@@ -11,7 +11,6 @@ from .protocol import DATASETS
 PUBLISHED = ("RFPCA", "FairPCA", "CFPCA-Mean Con.", "CFPCA - Both Con.")
 #: The name of a data set in the printed tables -> ours.
 NAMES = {theirs: name for name, theirs in DATASETS.items()}
-#: The methods in the order of tables and figures.
 ORDER = (
     *PUBLISHED,
     "CFPCA - Both Con. (mu as meant)",

@@ -1,8 +1,7 @@
-r"""What a clustering can reach for given sizes of the groups: all tables of counts, and the smallest regulariser.
+r"""The regulariser of tables of counts, all tables for given sizes of the groups, and the smallest regulariser.
 
-A clustering enters the fairness measures only through its table of counts: c non-zero vectors of whole numbers that add
-up to the sizes of the groups. The regulariser is the sum of :math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum
-over tables is a whole-number program over vectors,
+A table has c non-zero vectors of whole numbers that add up to the sizes of the groups. The regulariser is the sum of
+:math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum is a whole-number program over vectors,
 
 .. math:: \min \sum_v x_v \varphi(v), \quad \sum_v x_v v = (|G_1|, \dots, |G_t|), \quad \sum_v x_v = c ,
 

@@ -97,15 +97,9 @@ class JointCounts:
         np.add.at(counts, (of_class, of_group, of_cluster), 1)
         return cls(classes, groups, clusters, counts)
 
-    @property
-    def n(self) -> int:
-        """The number of samples."""
-        return int(self.counts.sum(axis=None))
-
-    @property
-    def group_by_cluster(self) -> np.ndarray:
-        """Counts (G, c) of groups in clusters."""
-        return self.counts.sum(axis=0)
+    #: The number of samples, and counts (G, c) of groups in clusters.
+    n = property(lambda self: int(self.counts.sum(axis=None)))
+    group_by_cluster = property(lambda self: self.counts.sum(axis=0))
 
     def to_text(self) -> str:
         """One line of JSON: the labels of the axes, and the counts, group fastest, ``7*3`` for three times 7."""

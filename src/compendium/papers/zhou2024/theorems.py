@@ -12,7 +12,6 @@ from ... import store
 from ...claim_rules import Answer, by_truth, rule
 
 CLAIMS = ("Z01", "Z02", "Z03", "Z04", "Z05", "Z06", "Z07")
-#: The probability with which Theorem 2 may fail.
 DELTA = 0.05
 
 
