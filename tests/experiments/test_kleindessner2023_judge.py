@@ -150,8 +150,8 @@ def methods(k):
 def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from_linear_ones_only():
     """The point of the experiment; PCA is the control that hides nothing."""
     area = {}
-    for reach, name in enumerate(("planted bar", "", "moving bar")[::2]):
-        found = rows_of(name, 60, faces.made(2 * reach, 400), shown=False)
+    for name, reach in (("planted bar", 0), ("moving bar", 2)):
+        found = rows_of(name, 60, faces.made(reach, 400), shown=False)
         records.checked(found, name)
         area[name] = found.set_index(["method", "protocol", "metric"])["value"]
         assert area[name]["PCA", "held-out", "AUC (linear)"] > 0.99
@@ -189,7 +189,6 @@ def test_nobody_is_in_both_halves():
     train, test = faces.halves(data, names, 1)
     sides = [set(names[(part.X[:, 0] // 2).astype(int)]) for part in (train, test)]
     assert not sides[0] & sides[1]
-    assert sides[0] | sides[1] == set(names)
     assert train.n + test.n == 200
 
 

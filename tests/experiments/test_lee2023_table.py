@@ -8,12 +8,11 @@ import pytest
 from scipy.linalg import subspace_angles
 from tests.core.samples import draw
 
-from compendium.papers.lee2023 import claims, images, own_tables, scale, table
+from compendium.papers.lee2023 import claims, images, own_tables, table
 from compendium.papers.lee2023 import table_readings as summary
 from compendium.records import whole
 from evenspan import GroupMoments, NullItOutPCA, StreamingFairPCA, metrics
 from evenspan.core.streams import ArrayStream
-from evenspan.representation.streaming_fair_pca import BlockReader
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,6 @@ def test_released_selection_is_the_exact_answer_only_while_variance_is_left(two_
     exact = table.fit(NullItOutPCA(2, 2), moments)
     assert np.linalg.norm(exact.nullified_ @ exact.components_.T, ord=2) < 1e-12
     assert metrics.retained_variance(moments, exact.components_.T) < 1e-12
-    np.testing.assert_allclose(worst.transform(X), X @ worst.components_.T)
 
 
 def test_the_control_removes_other_directions_at_the_same_number(two_groups):
@@ -72,7 +70,6 @@ def test_the_control_removes_other_directions_at_the_same_number(two_groups):
         assert np.linalg.norm(fitted.nullified_ @ fitted.components_.T, ord=2) < 1e-12
     gaps = [metrics.covariance_gap(two_groups, fitted.components_.T) for fitted in (control, exact)]
     assert gaps[0] > 1.5 * gaps[1]
-    np.testing.assert_array_equal(control.transform(np.eye(6)), control.components_.T)
 
 
 def test_fnpm_rows_hold_the_ratios_that_decide_convergence(two_groups):
@@ -164,14 +161,3 @@ def test_the_size_of_celeba():
     assert [numbers[f"GB as {name}"] for name in ("single bytes", "32-bit numbers")] == pytest.approx(
         [18.9, 75.8], abs=0.1
     )
-
-
-@pytest.mark.parametrize("phase", scale.PHASES)
-def test_the_block_that_is_timed_is_a_block(phase):
-    X, groups = scale.points(500, 30, 1)
-    power = scale.begun(30, 3, 2, phase)
-    reader = BlockReader(ArrayStream(X, groups, batch_size=64), power.labels)
-    scale.block(reader, power)
-    assert [(entry["n_rows"], entry["skipped"]) for entry in power.history] == [(500, False)]
-    W = np.random.default_rng(0).normal(size=(30, 3))
-    np.testing.assert_allclose(scale.products(X, W), X.T @ X @ W)
