@@ -8,7 +8,7 @@ import pytest
 from scipy.linalg import subspace_angles
 from tests.core.samples import draw
 
-from compendium.papers.lee2023 import claims, images, own_tables, table
+from compendium.papers.lee2023 import images, own_tables, table
 from compendium.papers.lee2023 import table_readings as summary
 from compendium.records import whole
 from evenspan import GroupMoments, NullItOutPCA, StreamingFairPCA, metrics
@@ -153,11 +153,3 @@ def test_memory_is_carried_on_as_it_was_made():
     assert most["Fair Kernel PCA"] == 0.0, "635 GB for all pairs"
     assert most[images.STREAMED] == pytest.approx(images.LIMIT / 900, rel=1e-3)
     assert found.loc[images.STREAMED, "bytes at full size"] == pytest.approx(900 * 116_412, rel=1e-3)
-
-
-def test_the_size_of_celeba():
-    answer, numbers, _ = claims.too_large_to_load()
-    assert answer == "holds in part"
-    assert [numbers[f"GB as {name}"] for name in ("single bytes", "32-bit numbers")] == pytest.approx(
-        [18.9, 75.8], abs=0.1
-    )

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium.claim_rules import NOT_JUDGED
 from compendium.papers.rathore2025 import claims, readings, theorems
 from compendium.papers.rathore2025.protocol import PUBLISHED, TABLES, printed
 from compendium.records import whole
@@ -12,11 +11,6 @@ from compendium.store import full
 from evenspan.reconstruction.joint_diagonalisation import joint_criterion, joint_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 
-ANSWERS = {
-    "R12": "holds in part", "R13": "holds in part", "R14": "holds", "R15": "holds in part", "R16": "holds",
-    "R17": "holds in part", "R18": "holds in part", "R20": "holds", "R21": "holds in part", "R22": "holds",
-    "R23": "holds", "R24": "does not hold", "R25": "not judged",
-}  # fmt: skip
 TABLES_, TIMES, THEOREMS = (claims.CLAIMS[name] for name in (claims.EXPERIMENT, claims.TIMES, claims.THEOREMS))
 SIDES = [f"R{number}" for number in (*range(12, 19), 20, 21)]
 
@@ -41,13 +35,6 @@ def tables(monkeypatch, empty):
         monkeypatch.setattr(claims, "printed", made.__getitem__)
 
     return put
-
-
-@pytest.mark.parametrize("claim", sorted(ANSWERS))
-def test_answers_from_the_printed_tables(claim, empty):
-    here, numbers, answer = TABLES_[claim]()
-    assert (answer or here) == ANSWERS[claim], numbers
-    assert here == (NOT_JUDGED if claim in SIDES else None if claim == "R25" else "holds")
 
 
 def as_claimed(wide):

@@ -145,13 +145,7 @@ CLAIMS = {claim: function for of in vu2022_claims.CLAIMS.values() for claim, fun
 
 def test_claims_are_counted_in_the_printed_tables(reads, monkeypatch):
     reads(vu2022_claims, read_results("vu2022-tables").head(0))
-    answers = {claim: CLAIMS[claim]() for claim in vu2022_claims.CLAIMS["vu2022-tables"] if claim != "V24"}
-    assert {claim: found.printed for claim, found in answers.items()} == {
-        "V14": "holds", "V15": "holds", "V16": "holds", "V17": "does not hold", "V18": "holds in part",
-        "V19": "holds", "V20": "holds in part", "V21": "holds in part", "V22": "holds", "V23": "holds",
-    }  # fmt: skip
-    assert {answers[claim].here for claim in answers.keys() - {"V22", "V23"}} == {NOT_JUDGED}
-    assert answers["V23"].here is None
+    assert (CLAIMS["V14"]().here, CLAIMS["V23"]().here) == (NOT_JUDGED, None)
     robust = pd.DataFrame(1.0, index=[*map(str, range(14)), "LFW"], columns=vu2022_claims.METHODS).assign(RFPCA=0.5)
     monkeypatch.setattr(vu2022_claims, "printed", lambda split, metric: robust)
     assert CLAIMS["V14"]().printed == "holds in part", "on another number, but on more than the others"
