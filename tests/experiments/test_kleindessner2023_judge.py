@@ -152,7 +152,6 @@ def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from
     area = {}
     for name, reach in (("planted bar", 0), ("moving bar", 2)):
         found = rows_of(name, 60, faces.made(reach, 400), shown=False)
-        records.checked(found, name)
         area[name] = found.set_index(["method", "protocol", "metric"])["value"]
         assert area[name]["PCA", "held-out", "AUC (linear)"] > 0.99
         for method in ("Fair PCA", "LEACE"):
@@ -169,7 +168,6 @@ def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from
 def test_pictures_are_means_and_never_of_few():
     fixed = faces.made(0, 400)
     found = rows_of("planted bar", 60, fixed, shown=True)
-    records.checked(found, "pictures")
     kept = found[found["metric"].str.startswith("picture: ")]
     assert set(kept["method"]) == set(faces.PICTURED)
     test = fixed[1]
@@ -180,7 +178,6 @@ def test_pictures_are_means_and_never_of_few():
     small = Dataset("few", test.X[rows], test.y[rows], test.groups[rows], test.feature_names)
     with pytest.raises(DataError, match=r"group 1 has 49 images; .* shows single people"):
         rows_of("few", 60, (fixed[0], small), shown=True)
-    assert (kept.groupby(["method", "protocol", "metric"]).size() == faces.SIDE**2).all()
 
 
 def test_nobody_is_in_both_halves():
