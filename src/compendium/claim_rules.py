@@ -55,9 +55,14 @@ Outcome = tuple[str, Numbers]
 Source = Callable[..., pd.DataFrame]
 
 
-def by_truth(true: object) -> str:
-    """True: holds; false: does not hold."""
-    return HOLDS if true else NOT_SO
+def by_truth(true: object, in_part: object = False) -> str:
+    """True: holds; false: does not hold, or in part."""
+    return HOLDS if true else IN_PART if in_part else NOT_SO
+
+
+def unjudged(reason: str, printed: str | None = None) -> Callable[[], Answer]:
+    """The function of a claim that nothing available can bear out or refute."""
+    return lambda: Answer(NOT_JUDGED, {"reason": reason}, printed)
 
 
 def by_parts(parts: Iterable[bool]) -> str:
