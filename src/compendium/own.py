@@ -52,11 +52,9 @@ def methods(method: str, dress: Callable[[type], object]) -> dict[str, object]:
     if not method:
         return {}
     kind = load(method)
-    try:
-        known = meaning(kind.__name__).method
-    except ConfigurationError:  # as it has to be
-        return {kind.__name__: dress(kind)}
-    raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
+    if known := meaning(kind.__name__).method:
+        raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
+    return {kind.__name__: dress(kind)}
 
 
 def fitted(estimator, moments, rows: Callable | None = None):

@@ -6,12 +6,14 @@ leaves nothing behind that could be kept, so that a kept page is one without.
 
 import argparse
 import gc
+import os
 import shutil
 import sys
 
 from jupyter_book.sphinx import build_sphinx
 
 from compendium import paths, records
+from compendium.ledger import state, table
 from evenspan.core.errors import FairError
 
 from . import stage
@@ -58,12 +60,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m compendium.book.build", description=main.__doc__)
     parser.add_argument("--jobs", type=int, default=1)
     jobs = parser.parse_args().jobs
+    os.environ[records.ONCE] = str(paths.build("once"))
     gc.set_threshold(100_000, 50, 100)  # trees of nodes, read and dropped whole: a fifth of the time went into looking
     try:
-        return 0 if build(jobs) else 1
+        if not build(jobs):
+            return 1
     except FairError as error:
         print(error, file=sys.stderr)
         return 1
+    print(state.sentence(table.counts(table.ledger())))
+    print(f"The book: {paths.build('html', 'index.html')}   (with search summaries: make serve)")
+    return 0
 
 
 if __name__ == "__main__":

@@ -33,8 +33,15 @@ from compendium.catalogue import catalogue
 from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
-from . import engine, once
+from . import engine
 
+#: What many pages show and the build computes once, and the function behind each: pages read the value
+#: (:func:`compendium.records.computed_once`); everywhere else it is computed when it is asked for.
+ONCE = {
+    "ledger": "compendium.ledger.table:ledger",
+    "claims": "compendium.ledger.claims:claims",
+    "contradictions": "compendium.ledger.contradictions:resolved",
+}
 #: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
 SECONDS = "4"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
@@ -135,7 +142,7 @@ def _kept(source: Path, executed: Path, failed: Path, cell: str, what: str) -> s
 
 
 class Page(NamedTuple):
-    """A page to be made, or a value that many pages show (:mod:`compendium.book.once`), which has no source."""
+    """A page to be made, or a value that many pages show, which has no source."""
 
     name: str
     source: Path | None
@@ -143,10 +150,18 @@ class Page(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-def values() -> Iterator[Page]:
+def values() -> list[Page]:
     """What is computed once for all pages."""
-    for name in once.COMPUTED:
-        yield Page(name, None, paths.build("once", f"{name}.json"), {})
+    return [Page(name, None, paths.build("once", f"{name}.json"), {}) for name in ONCE]
+
+
+def write_value(name: str, target: Path) -> None:
+    """Compute one of them anew and write it: tables as their columns and rows."""
+    os.environ.pop(records.ONCE, None)
+    module, _, function = ONCE[name].partition(":")
+    value = getattr(importlib.import_module(module), function)()
+    table = {"columns": list(value), "data": value.to_numpy(dtype=object).tolist()}
+    records.write(target, json.dumps(table, ensure_ascii=False).encode())
 
 
 def chapters() -> list[str]:
@@ -191,7 +206,8 @@ def digest(one: Page) -> str:
 def _files() -> dict[str, str]:
     """All code and data that a page may read, by name, with their digests."""
     root = paths.root()
-    found = [root / "requirements.lock", root / "experiments.yml", *root.glob("src/**/*.py")]
+    found = [root / "requirements.lock", root / "experiments.yml"]
+    found += [*root.glob("src/**/*.py"), *root.glob("src/**/*.yml")]
     found += [path for path in paths.data().rglob("*") if path.is_file()]
     names = {path.relative_to(root).as_posix(): path for path in found}
     return {name: _digest(path) for name, path in sorted(names.items()) if name not in _ASSEMBLES}
@@ -221,7 +237,7 @@ def make(wanted: list[Page], jobs: int) -> bool:
     def work(name: str) -> float:
         one, start = stale[name][0], time.perf_counter()
         if one.source is None:
-            once.write(one.name, one.target)
+            write_value(one.name, one.target)
         else:
             page(one.source, one.target, one.parameters)
         return time.perf_counter() - start
@@ -254,7 +270,7 @@ def main() -> int:
             importlib.import_module(name)
         with processes.alone("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
-            well = make(list(values()), given.jobs)
+            well = make(values(), given.jobs)
             _digest.cache_clear()
             return 0 if well and make(list(pages()), given.jobs) else 1
     except (FairError, OSError) as error:

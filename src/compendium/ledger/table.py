@@ -319,12 +319,3 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 def path() -> Path:
     """Where the committed ledger is."""
     return paths.data("results", "ledger.csv")
-
-
-def check(frame: pd.DataFrame) -> None:
-    """Raise if the committed ledger is not the one that the committed results give."""
-    if not path().is_file() or path().read_bytes() != to_csv(frame):
-        raise ResultError(
-            f"{path()} is not what the results give: a result, a rule or a published table changed, or the file was "
-            "edited by hand. Write it again (python -m compendium ledger) and read the change."
-        )
