@@ -35,7 +35,9 @@ from .workers import compute, rows_of
 #: computes less of each page (:data:`compendium.records.BUDGET`).
 BUDGET = 60.0
 #: One unit of a page is computed in any case if it takes no longer than so many seconds.
-CHEAP = 10.0
+CHEAP = 5.0
+#: The share of a ``quick`` unit's time that its part is taken to need.
+PART = 0.1
 #: Seconds after which a run of edited cells or of another setting ends, if the notebook gives no other number.
 LIMIT = 120.0
 REMEDY = 'Set profile = "full" to compute all of it, which also fetches raw data.'
@@ -114,9 +116,9 @@ class Study:
 
         ``unit`` is called with the parameters of a unit, of which ``over`` has one mapping each. It returns the rows of
         :func:`tidy`, or a data frame with the columns ``dataset``, ``method``, ``k``, ``split``, ``protocol``,
-        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published computes a
-        part alone of the ``quick`` units, unless it is to be ``whole``. The limit in ``seconds`` is that of a run of
-        edited cells or of another setting; ``seed`` is noted in the records.
+        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published begins with
+        the ``quick`` units, of which it computes a part alone unless it is to be ``whole``. The limit in ``seconds`` is
+        that of a run of edited cells or of another setting; ``seed`` is noted in the records.
         """
         self.units, begun = _named(over), time.perf_counter()
         self.own = self._own()
@@ -166,9 +168,10 @@ class Study:
         due = sorted(self.units, key=lambda name: (name not in quick, took[name]))
         if not self.own:
             quick = () if self.whole else quick
-            spent = dict(zip(due, np.cumsum([0.0 if name in quick else took[name] for name in due]), strict=True))
-            first = [name for name in due if took[name] <= CHEAP][:1]
-            due = [one for one in due if one in (*quick, *first) or one not in stored or spent[one] <= self.budget]
+            spent = np.cumsum([took[name] * (PART if name in quick else 1.0) for name in due])
+            first = [name for name in due if name in quick or took[name] <= CHEAP][:1]
+            near = [name for name, time in zip(due, spent, strict=True) if time <= self.budget]
+            due = [name for name in due if name in (*first, *near) or name not in stored]
         found, begun = {}, time.perf_counter()
         for name in due:
             if (self.own or name not in stored) and time.perf_counter() - begun + took[name] > limit:

@@ -43,7 +43,7 @@ ONCE = {
     "contradictions": "compendium.ledger.contradictions:resolved",
 }
 #: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
-SECONDS = "4"
+SECONDS = "2"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
 LIBRARIES = (
     "cvxpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "numpy", "pandas", "pooch", "scipy.linalg",
