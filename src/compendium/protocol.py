@@ -25,11 +25,11 @@ import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
 
-from . import edits, paths, processes, records, store
+from . import edits, paths, records, store
 from .catalogue import Experiment, experiment, task_id
 from .compare import Comparison, compare, tolerances
 from .data.fetch import may_download
-from .workers import compute, rows_of
+from .workers import alone, compute, rows_of
 
 #: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book
 #: computes less of each page (:data:`compendium.records.BUDGET`).
@@ -147,7 +147,7 @@ class Study:
         self, unit: Unit, names: Collection[str] | None = None, *, seed: object = None, jobs: int | None = None
     ) -> list[str]:
         """Compute and store the units, or some of them, that are not stored or do not count; their names."""
-        with processes.alone(f"run {self.page}"):
+        with alone(f"run {self.page}"):
             homes = {name: self._home(task) for name, task in self.units.items() if names is None or name in names}
             stored = set(filter(self._unit, homes))
             print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import edits, paths, processes, store, workers
+from . import edits, paths, store, workers
 from .catalogue import Experiment, catalogue, experiment
 from .compare import Comparison, compare, tolerances
 from .protocol import asked
@@ -59,7 +59,7 @@ def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> li
     found = []
     for name in dict.fromkeys(one for one, _ in tasks):
         wanted = [task for one, task in tasks if one == name]
-        with processes.alone(f"verify {name}"):
+        with workers.alone(f"verify {name}"):
             failed = _again(experiment(name), wanted, jobs)
             old, new = store.units_of(name), store.units_of(name, paths.build("check", name))
         allowed, peers = tolerances(name), [unit.frame for unit in old.values()]

@@ -1,7 +1,10 @@
 """Much work at once, each piece in a process of its own: units of a study, and pages of the book."""
 
+import contextlib
+import fcntl
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -18,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from evenspan.core.ending import SIGNALS, held
 from evenspan.core.errors import FairError, FairWarning, FetchError
 
-from . import provenance, records, store
+from . import paths, provenance, records, store
 from .catalogue import Experiment
 
 
@@ -117,6 +120,20 @@ def _end_with_parent() -> None:
     """A killed run leaves no work behind that would hold its lock."""
     wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
+
+
+@contextlib.contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Inside, only this process of the checkout does what is named; another one says so, and waits."""
+    lock = paths.build("locks", f"{re.sub(r'[^A-Za-z0-9]+', '-', what)}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"Another process does this already ({what}); waiting until it has ended.", flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def cores() -> int:

@@ -20,8 +20,7 @@ from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
 from ..ledger.claims import claims, registered
-from ..ledger.links import slug
-from ..ledger.page import raw
+from ..ledger.page import raw, slug
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Result
 from ..protocol import RUNS_UNITS

@@ -13,7 +13,6 @@ import logging
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from compendium import paths, processes, records, workers
+from compendium import paths, records, workers
 from compendium.catalogue import catalogue
 from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
@@ -52,7 +51,7 @@ LIBRARIES = (
     "sklearn.svm", "threadpoolctl",
 )  # fmt: skip
 #: Code that only assembles pages.
-_ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages", "stage")}
+_ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages")}
 # Written once per machine by Matplotlib; it says nothing about the notebook.
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
 
@@ -77,7 +76,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
     Values are for names in the cell tagged ``parameters``; an unknown name or another type is an error. So is a cell
-    that raised or wrote to standard error: the notebook up to that cell is then kept under ``_build/failed/``.
+    that raised or wrote to standard error.
     """
     check(parameters, defaults(read(source)), source)
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
@@ -99,16 +98,14 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
     notebook = read(source)
     check(parameters, defaults(notebook), source)
-    failed = paths.build("failed", f"{target.parent.name}-{target.name}")
-    failed.unlink(missing_ok=True)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     with clean_room() as room:
-        prepared, executed = room / "in.ipynb", room / "out.ipynb"
+        prepared = room / "in.ipynb"
         nbformat.write(notebook, prepared)
         try:
             result = papermill.execute_notebook(
                 str(prepared),
-                str(executed),
+                None,
                 dict(parameters),
                 engine_name=engine.InThisProcess.name,
                 kernel_name="python3",
@@ -118,27 +115,21 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
                 cwd=str(paths.root()),
             )
         except PapermillExecutionError as error:
-            what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"
-            raise ExecutionError(_kept(source, executed, failed, error.source, what)) from None
-        normalise(result)
-        for cell in result.cells:
-            noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
-            if noise.strip():
-                what = f"it wrote to standard error: {COLOUR.sub('', noise).strip()}"
-                raise ExecutionError(_kept(source, executed, failed, cell.source, what))
-            if "outputs" in cell:
-                cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
-    target.parent.mkdir(parents=True, exist_ok=True)
+            raise _failed(source, error.source, f"{error.ename}: {error.evalue}") from None
+    normalise(result)
+    for cell in result.cells:
+        noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
+        if noise.strip():
+            raise _failed(source, cell.source, f"it wrote to standard error: {noise}")
+        if "outputs" in cell:
+            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
     records.write(target, f"{nbformat.writes(result)}\n".encode())
 
 
-def _kept(source: Path, executed: Path, failed: Path, cell: str, what: str) -> str:
-    """Keep the notebook up to the cell that failed, and say where it is."""
-    failed.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(executed, failed)
+def _failed(source: Path, cell: str, what: str) -> ExecutionError:
     first = next((line.strip() for line in cell.splitlines() if line.strip()), "")
-    what = shorten(what.strip(), 600, placeholder=" ...")
-    return f"{source}: the cell that begins with\n  {first}\nfailed: {what}\nThe notebook up to there: {failed}"
+    what = shorten(COLOUR.sub("", what), 600, placeholder=" ...")
+    return ExecutionError(f"{source}: the cell that begins with\n  {first}\nfailed: {what}")
 
 
 class Page(NamedTuple):
@@ -268,7 +259,7 @@ def main() -> int:
             return 0
         for name in LIBRARIES:
             importlib.import_module(name)
-        with processes.alone("make book"):
+        with workers.alone("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
             well = make(values(), given.jobs)
             _digest.cache_clear()
