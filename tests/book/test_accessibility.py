@@ -6,7 +6,7 @@ The visit of every page with axe-core is in ``test_pages.py``.
 import pytest
 
 from ..sight import contrast, hexadecimal
-from .axe import PAPER, by_night, look_at
+from .axe import by_night, look_at
 
 pytestmark = pytest.mark.browser
 
@@ -89,38 +89,3 @@ def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
         modes.append(page.evaluate("() => document.documentElement.dataset.mode"))
         page.wait_for_function("() => document.activeElement.matches('.theme-switch-button')")
     assert set(modes) == {"light", "dark", "auto"}
-
-
-def test_nobody_who_asked_for_less_motion_gets_any(reader):
-    page = reader("index.html")
-    longest = page.evaluate(
-        """() => Math.max(...[...document.querySelectorAll('body *')].flatMap(e => {
-            const s = getComputedStyle(e);
-            return [...s.transitionDuration.split(','), ...s.animationDuration.split(',')].map(parseFloat);
-        }))"""
-    )
-    assert longest == 0
-    page.emulate_media(reduced_motion="no-preference")
-    assert page.evaluate(
-        "() => [...document.querySelectorAll("
-        "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
-    ), "control: something moves for the others"
-
-
-# --- paper ----------------------------------------------------------------------------------------------------------
-
-
-def test_paper_says_where_links_lead_and_which_code_is_folded(reader):
-    page = reader("yours/choose.html")
-    page.set_viewport_size(PAPER)
-    page.evaluate(
-        """() => document.querySelector('.bd-article p').insertAdjacentHTML('beforeend',
-            '<a id="out" href="https://example.org/">out</a><a id="in" href="ranks.html">in</a>')"""
-    )
-    behind = "id => getComputedStyle(document.getElementById(id), '::after').content"
-    page.emulate_media(media="print")
-    assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
-    assert page.evaluate(behind, "in") == "none"
-    folded = page.locator(".bd-article div.cell details.hide").first
-    assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
-    assert folded.evaluate("e => e.getBoundingClientRect().height") < 60

@@ -4,8 +4,6 @@ import re
 
 import pytest
 
-from ..sight import contrast, hexadecimal
-
 pytestmark = pytest.mark.browser
 
 BYTES = 1_500_000
@@ -81,39 +79,6 @@ def test_everything_can_be_reached_with_the_keyboard(opened):
     page.keyboard.press("Enter")
     assert page.locator(".explorer-numbers").is_visible()
     assert page.trouble == []
-
-
-def test_contrast_of_what_is_drawn(opened):
-    page = opened()
-    for theme in ("light", "dark"):
-        colours = colours_of(page, theme)
-        for ground, least, found in colours:
-            assert found
-            for colour in found:
-                assert contrast(hexadecimal(ground), hexadecimal(colour)) >= least, (theme, ground, colour)
-
-
-def colours_of(page, theme: str) -> list:
-    """Backgrounds, the contrast that is wanted on them, and the colours of what is there."""
-    return page.evaluate(
-        """theme => {
-            document.documentElement.dataset.theme = theme;
-            const of = (s, key) => [...document.querySelectorAll(s)].map(e => getComputedStyle(e)[key]);
-            const paper = of('.explorer-plot', 'backgroundColor')[0], ground = of('body', 'backgroundColor')[0];
-            const side = '.explorer-side p, .explorer-side dd, .explorer li a, .explorer li, .explorer summary';
-            const controls = '.explorer-controls label, .explorer-controls output';
-            const lines = '.frontier, .equal, .losses, .level, .target circle, .explorer-point > path';
-            return [
-                [paper, 3, of(lines.split(', ').map(s => `.explorer-plot ${s}`).join(', '), 'stroke')],
-                [paper, 4.5, of('.explorer-plot text', 'fill')],
-                [ground, 4.5, of(side, 'color')],
-                [of('.explorer-controls', 'backgroundColor')[0], 4.5, of(controls, 'color')],
-                ...[...document.querySelectorAll('.explorer-controls :is(button, select)')].map(e =>
-                    [getComputedStyle(e).backgroundColor, 4.5, [getComputedStyle(e).color]]),
-            ];
-        }""",
-        theme,
-    )
 
 
 def test_on_a_phone_nothing_is_cut_off(opened):

@@ -114,7 +114,7 @@ SETTINGS = {
     "across-methods": KIND | {"sizes": "2", "splits": 1},
     "across-bounds": WHO | {"k": 3, "parts": 1, "methods": "PCA, LEACE"},
     "across-classifiers": WHO | {"methods": "PCA, Fair PCA", "k": 2, "splits": 1},
-    "kleindessner2023-table": KIND | {"k": 3, "splits": 2},
+    "kleindessner2023-table": KIND | {"k": 2, "splits": 1},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
     "kleindessner2023-rival-times": {"k": 2, "features": "4", "repetitions": 1},
     "kleindessner2023-synthetic": {"n": 100, "draws": 2, "dimensions": "10", "splits": 1},
@@ -169,7 +169,7 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_
         table.to_csv(tmp_path / "my.csv", index=False)
         where = "datasets" if "datasets" in entry.parameters else "dataset"
         setting = setting | {where: str(tmp_path / "my.csv")}
-    takes = "method" in entry.parameters
+    takes = "method" in entry.parameters and name != "kleindessner2023-faces"  # its images may not be passed on
     setting = entry.complete(setting | ({"method": f"{file}:{kind}"} if takes else {}))
     assert entry.execution_for(setting) is None
     said, make = [], IPython.display.HTML.__init__
