@@ -158,43 +158,6 @@ def file(tmp_path):
     return tmp_path / "mine.py"
 
 
-@pytest.mark.usefixtures("small_clusters")
-@pytest.mark.parametrize("name", catalogue())
-def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_portraits, file, tmp_path, monkeypatch):
-    entry, setting, kind = experiment(name), SETTINGS[name], CLASSES.get(name, "Mine")
-    if "groups" in setting:
-        rng = np.random.default_rng(0)
-        X = rng.normal(size=(200, 6)) + 2.0 * rng.integers(2, size=(200, 1))
-        table = pd.DataFrame(X, columns=list("abcdef")).assign(who=["f", "m"] * 100, kind=(X[:, 0] > 1).astype(int))
-        table.to_csv(tmp_path / "my.csv", index=False)
-        where = "datasets" if "datasets" in entry.parameters else "dataset"
-        setting = setting | {where: str(tmp_path / "my.csv")}
-    takes = "method" in entry.parameters and name != "kleindessner2023-faces"  # its images may not be passed on
-    setting = entry.complete(setting | ({"method": f"{file}:{kind}"} if takes else {}))
-    assert entry.execution_for(setting) is None
-    said, make = [], IPython.display.HTML.__init__
-
-    def kept(self, data=None, *given, **named):
-        said.append(str(data))
-        make(self, data, *given, **named)
-
-    monkeypatch.setattr(IPython.display.HTML, "__init__", kept)
-    with few_portraits():
-        space = cells(entry, setting, all_of_it=True)
-    results, study = space["results"], space["study"]
-    assert results["value"].notna().any()
-    assert not study.compared
-    assert "the setting is another one" in study.note()
-    if takes:
-        mine = results["method"].str.match(rf"{kind}\b")
-        assert results.loc[mine, "value"].notna().any()
-        assert "Missing:" not in study.note()
-        others = set(results.loc[~mine, "method"])
-        few = min(3, len(others))
-        compared = [text for text in said if "<table" in text and sum(one in text for one in others) >= few > 0]
-        assert [text[:400] for text in compared if kind not in text and not any(one in text for one in OF_OURS)] == []
-
-
 def test_no_seed_where_nothing_is_drawn():
     assert not any("seed" in unit.record for unit in units_of("rathore2025-tables").values())
 
@@ -252,3 +215,40 @@ def test_what_is_no_method_is_refused_in_one_sentence(file, monkeypatch):
     before = own.stated(f"{file}:Mine")
     file.write_text(FILE.replace("full_matrices=False", "full_matrices=True"))
     assert own.stated(f"{file}:Mine") != before, "an edited file is another run"
+
+
+@pytest.mark.usefixtures("small_clusters")
+@pytest.mark.parametrize("name", catalogue())
+def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_portraits, file, tmp_path, monkeypatch):
+    entry, setting, kind = experiment(name), SETTINGS[name], CLASSES.get(name, "Mine")
+    if "groups" in setting:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 6)) + 2.0 * rng.integers(2, size=(200, 1))
+        table = pd.DataFrame(X, columns=list("abcdef")).assign(who=["f", "m"] * 100, kind=(X[:, 0] > 1).astype(int))
+        table.to_csv(tmp_path / "my.csv", index=False)
+        where = "datasets" if "datasets" in entry.parameters else "dataset"
+        setting = setting | {where: str(tmp_path / "my.csv")}
+    takes = "method" in entry.parameters and name != "kleindessner2023-faces"  # its images may not be passed on
+    setting = entry.complete(setting | ({"method": f"{file}:{kind}"} if takes else {}))
+    assert entry.execution_for(setting) is None
+    said, make = [], IPython.display.HTML.__init__
+
+    def kept(self, data=None, *given, **named):
+        said.append(str(data))
+        make(self, data, *given, **named)
+
+    monkeypatch.setattr(IPython.display.HTML, "__init__", kept)
+    with few_portraits():
+        space = cells(entry, setting, all_of_it=True)
+    results, study = space["results"], space["study"]
+    assert results["value"].notna().any()
+    assert not study.compared
+    assert "the setting is another one" in study.note()
+    if takes:
+        mine = results["method"].str.match(rf"{kind}\b")
+        assert results.loc[mine, "value"].notna().any()
+        assert "Missing:" not in study.note()
+        others = set(results.loc[~mine, "method"])
+        few = min(3, len(others))
+        compared = [text for text in said if "<table" in text and sum(one in text for one in others) >= few > 0]
+        assert [text[:400] for text in compared if kind not in text and not any(one in text for one in OF_OURS)] == []
