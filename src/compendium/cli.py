@@ -116,15 +116,15 @@ def verify(
     chosen = report.chosen(ids or (), sample, commit()[0])
     typer.echo(f"{len(chosen)} units: {', '.join(f'{name} {task}' for name, task in chosen)}")
     found, rows, absent = report.verify(chosen, jobs=jobs), [], 0
-    for one in found:
-        if isinstance(one.found, Comparison):
-            said = f"agrees {one.found.where}" if one.ok else f"DIFFERS at {one.found.where}"
+    for unit, one in found.items():
+        if isinstance(one, Comparison):
+            said = f"agrees {one.where}" if one.ok else f"DIFFERS at {one.where}"
         else:
-            absent += one.found.no_data
-            said = f"{'no data here' if one.found.no_data else 'NOT COMPUTED'}: {one.found.reason}"
-        rows.append((one.experiment, one.task, said))
+            absent += one.no_data
+            said = f"{'no data here' if one.no_data else 'NOT COMPUTED'}: {one.reason}"
+        rows.append((*unit, said))
     show(("experiment", "unit", "verdict"), rows)
-    agree = sum(one.ok for one in found)
+    agree = sum(one.ok for one in found.values())
     typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")
     if adopted := report.adopted(ids or (), found):
         typer.echo(f"The stored results belong to the cells of {', '.join(adopted)} as they are now.")

@@ -105,15 +105,6 @@ class Estimator(BaseEstimator):
         return found
 
     @property
-    def labels_(self) -> np.ndarray:
-        """The cluster of every row."""
-        found = self._learnt("labels_", self.rows_)
-        if (number := len(np.unique(found))) > self.n_clusters:
-            asked = f"needed here are {self.n_clusters} at most. Heed n_clusters"
-            raise ConfigurationError(f"{self.kind.__name__}.labels_ has {number} clusters; {asked}.")
-        return found
-
-    @property
     def subspace_(self) -> FairSubspace:
         """The directions, about ``mean_`` or the mean of what was fitted to."""
         W = self._learnt("components_", self.n_components, len(self.centre_)).astype(float)
@@ -122,6 +113,7 @@ class Estimator(BaseEstimator):
             raise ConfigurationError(f"{self.kind.__name__}.components_ {why}.")
         return FairSubspace(W.T, getattr(self.one_, "mean_", self.centre_), Certificate("one's own", np.nan, np.nan))
 
+    labels_ = property(lambda self: self._learnt("labels_", self.rows_))
     components_ = property(lambda self: self.subspace_.V.T)
     mean_ = property(lambda self: self.subspace_.mean)
     certificate_ = property(lambda self: self.subspace_.certificate)

@@ -189,7 +189,6 @@ def _text(value: object) -> str:
 
 
 def _rank(text: str) -> tuple:
-    try:
+    with contextlib.suppress(ValueError):
         return (0, float(text), text)
-    except ValueError:
-        return (1, 0.0, text)
+    return (1, 0.0, text)

@@ -30,6 +30,7 @@ class Failed(NamedTuple):
 
     reason: str
     no_data: bool = False
+    ok = False
 
 
 def compute(
@@ -104,9 +105,13 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
+    def end_with_parent() -> None:  # a killed run leaves no work behind that would hold its lock
+        wait([multiprocessing.parent_process().sentinel])
+        os._exit(1)
+
     for number in SIGNALS:  # this process says nothing; the one that started it does
         signal.signal(number, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         there.send(work(name))
     except FairError as error:
@@ -114,12 +119,6 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
     except Exception as error:
         traceback.print_exc()
         there.send(Failed(f"{type(error).__name__}: {error}"))
-
-
-def _end_with_parent() -> None:
-    """A killed run leaves no work behind that would hold its lock."""
-    wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
 
 
 @contextlib.contextmanager

@@ -3,7 +3,6 @@
 Cells of the chapters are executed by the build. Everything else that is set as code is found here, and must be known.
 """
 
-import ast
 import os
 import re
 import shlex
@@ -17,10 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evenspan
 from compendium import paths
-from compendium.looks import meaning
-from evenspan.methods import of_estimator
 
 ROOT = paths.root()
 GUIDE = ("index", "choose", "coming-from", "meaning", "troubleshooting", "faq")
@@ -117,16 +113,3 @@ def test_a_block_of_python_runs(block, people, tmp_path, monkeypatch):
         assert (tmp_path / "report.html").stat().st_size > 10_000
     if "transformer.npz" in block:
         assert (tmp_path / "transformer.npz").is_file()
-
-
-def test_names_of_the_glossary_mean_the_methods_of_their_line():
-    text = (ROOT / "book" / "reference" / "glossary.md").read_text(encoding="utf-8")
-    table = text.partition("(ch-aliases)=")[2].partition("(ch-notation)=")[0]
-    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    assert len(rows) > 15
-    for kind, names in rows:
-        known = [meaning(name).method for name in re.findall(r"`([^`]+)`", re.sub(r"\{cite:t\}`\w+`", "", names))]
-        for name, option, value in re.findall(r"`(\w+)`(?:, `(\w+)=(\S+)`)?", kind):
-            model = getattr(evenspan, name)(2, **({option: ast.literal_eval(value)} if option else {}))
-            assert of_estimator(model) in (*known[:1], name, "Null-it-out PCA"), kind
-    assert meaning("FairPCA").method == "Min-max loss" != meaning("Fair PCA").method

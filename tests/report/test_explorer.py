@@ -65,17 +65,6 @@ def test_points_lie_on_and_in_the_set(known):
         assert (normals @ beyond - values).min(axis=0) < -1e-6 * joint.scale
 
 
-def test_every_data_set_has_two_groups_and_something_to_share():
-    for name in explorer.names():
-        found = explorer.moments(name)
-        assert found.G == 2
-        np.testing.assert_allclose(np.diag(found.scatter) / found.n, 1.0, rtol=1e-9)
-    energy = explorer.data_set("energy", ["PCA"])
-    k = max(map(int, energy["boundary"]))
-    assert k < explorer.moments("energy").d - 1  # the control: its columns are dependent
-    assert StandardPCA(k).fit_moments(explorer.moments("energy")).explained_variance_ratio_.sum(axis=0) < 1 - 1e-10
-
-
 def test_a_method_without_answer_keeps_its_reason():
     found = explorer.moments("ecoli")
     (row,) = explorer.method_points(found, [found.d - 1], ["Null-it-out PCA"]).itertuples()
