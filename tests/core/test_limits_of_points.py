@@ -59,10 +59,8 @@ def test_both_infinities_are_named(name):
 
 
 @pytest.mark.filterwarnings("ignore::evenspan.representation.mmd_fair_pca.UnmetToleranceWarning")
-def test_a_bandwidth_at_which_the_kernel_has_no_digits_is_refused():
+def test_a_bandwidth_in_the_unit_of_the_features():
     s, far = draw(counts=(60, 40)), 1e4
-    with pytest.raises(DataError, match=r"bandwidths from the mean .* needed are at most 10000. Rescale"):
-        MMDFairPCA(2, bandwidth=1.0).fit(far * s.X, sensitive_features=s.groups)
     scaled = make("MMDFairPCA", bandwidth=far).fit(far * s.X, sensitive_features=s.groups)
     plain = make("MMDFairPCA", bandwidth=1.0).fit(s.X, sensitive_features=s.groups)
     np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-9)

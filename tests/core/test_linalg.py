@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
+from evenspan.core.errors import DataError
 from evenspan.core.linalg import (
     complement,
+    excess,
     fix_signs,
     krylov_eigenspace,
-    leading_eigenspace,
-    rest_is_below,
+    require_symmetric,
     smallest_eigenspace,
     symmetrise,
     top_eigenspace,
@@ -226,35 +227,36 @@ def block(d=320, b=6, seed=3):
 
 def test_few_leading_eigenvectors_are_those_of_the_full_decomposition():
     H, Q = large([9.0, 7.0, 4.0, 2.0])
-    values, V = leading_eigenspace(H, 3, block())
+    values, V, rest = found = krylov_eigenspace(H, 3, block())
     np.testing.assert_allclose(values[:3], [9.0, 7.0, 4.0], rtol=1e-13)
     assert_orthonormal(V)
-    assert angle(V[:, :3], Q[:, :3]) < 1e-12
-    again, _ = leading_eigenspace(H, 3, V)  # from the answer
-    np.testing.assert_allclose(again[:3], values[:3], rtol=1e-14)
+    assert angle(V[:, :3], Q[:, :3]) < 1e-6
+    np.testing.assert_allclose(rest, np.linalg.norm(H @ V - V * values, axis=0)[:3], atol=1e-12)
+    assert 0.0 <= excess(H, *found) < 1e-12
+    assert krylov_eigenspace(H, 3, block(), 0.0)[2].max() > rest.max()  # enough to gain on what is known
 
 
-def test_an_eigenvector_that_was_overlooked_is_noticed():
+@pytest.mark.parametrize("shift", [0.0, 20.0])
+def test_an_eigenvector_that_was_overlooked_is_noticed(shift):
     H, Q = large([9.0, 7.0, 4.0, 2.0, 1.9, 1.8, 1.7])
-    blind = Q[:, 1:7]  # an invariant subspace without the first eigenvector
-    values, V = krylov_eigenspace(H, 3, blind)
-    np.testing.assert_allclose(values[:3], [7.0, 4.0, 2.0], rtol=1e-12)  # the control: residuals do not show it
-    assert leading_eigenspace(H, 3, blind) is None
-    assert not rest_is_below(H, 1.95, values[:3], V[:, :3])
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_rest_is_below_a_number_above_its_largest_eigenvalue_only(sign):
-    H, Q = large([9.0, 7.0, 4.0])
-    s, values = 1.0 + sign * 1e-9, np.array([9.0, 7.0, 4.0])
-    assert rest_is_below(H, s, values, Q[:, :3]) == (sign > 0)
-    shift = 20.0 * np.eye(320)  # all eigenvalues negative
-    assert rest_is_below(H - shift, s - 20.0, values - 20.0, Q[:, :3]) == (sign > 0)
+    H = H - shift * np.eye(320)  # all eigenvalues negative
+    values, _, rest = found = krylov_eigenspace(H, 3, Q[:, 1:7])  # an invariant subspace without the first eigenvector
+    np.testing.assert_allclose(values[:3] + shift, [7.0, 4.0, 2.0], rtol=1e-9)
+    assert rest.max() < 1e-12  # the control: residuals do not show it
+    assert excess(H, *found) == np.inf
 
 
 def test_small_matrices_many_eigenvectors_and_ties_are_left_to_the_full_decomposition():
     H, _ = large([9.0, 7.0, 4.0])
     assert krylov_eigenspace(H[:100, :100], 3, block(100)) is None
-    assert krylov_eigenspace(H, 12, block(b=15)) is None
-    tied, _ = large([9.0, 7.0, 7.0])
-    assert leading_eigenspace(tied, 2, block()) is None
+    assert krylov_eigenspace(H, 14, block(b=17)) is None
+    assert krylov_eigenspace(large([9.0, 7.0, 7.0])[0], 2, block()) is None
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused_and_rounding_is_not():
+    H, _ = large([9.0, 7.0])
+    tilted = np.triu(np.ones((320, 320)), 1)
+    np.testing.assert_allclose(require_symmetric(H + 1e-12 * tilted, "H"), H, atol=1e-11)
+    for matrix in (H + 1e-5 * tilted, np.diag([1.0, np.nan])):
+        with pytest.raises(DataError, match="H is not symmetric"):
+            require_symmetric(matrix, "H")

@@ -51,7 +51,7 @@ TABLE = [
     FairPCA(2),
     FairPCA(2, standardize=True),
     FairPCA(2, match="covariance"),
-    FairPCA(2, tradeoff=0.5, tradeoff_power=3),
+    FairPCA(2, tradeoff=0.5),
     MinMaxFairPCA(2),
     MinMaxFairPCA(2, objective="error"),
     RobustFairPCA(2),
