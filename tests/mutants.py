@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 #: Files of ``src`` and the tests that guard them.
 AREAS = {
-    "evenspan/core/accumulator.py": ("core/test_moments.py",),
+    "evenspan/core/accumulator.py": ("core/test_moments.py", "core/test_dask.py"),
     "evenspan/core/moments.py": ("core/test_moments.py",),
     "evenspan/core/groups.py": ("core/test_moments.py", "core/test_frames.py", "core/test_refusals.py"),
     "evenspan/core/answer.py": ("core/test_certificate.py", "core/test_fair_pca.py", "core/test_sklearn.py"),
@@ -61,7 +61,7 @@ evenspan/core/accumulator.py
     if not counts.all():  =>  if False:
 evenspan/core/moments.py
     (self.means - reference.mean) / scale,  =>  (self.means - self.mean) / scale,
-    self.scatters / np.outer(scale, scale),  =>  self.scatters / scale,
+    self.scatters / np.outer(scale, scale)  =>  self.scatters / scale
     centred = self.means if offset is None else  =>  centred = self.means if True else
     return np.where(deviation <= 1e-12 * size, 1.0, deviation)  =>  return deviation
     index = [self.position(feature) for  =>  index = [0 * self.position(feature) for
@@ -107,8 +107,8 @@ evenspan/metrics/bootstrap.py
     - n * np.outer(mean, mean)  =>  - np.outer(mean, mean)
     wholes - 2.0 * products + lengths  =>  wholes - products
 evenspan/metrics/group_frame.py
-    np.where(quotient > 1.0, 1.0 / quotient, quotient)  =>  quotient
-    return sums.group_errors(draws), whole.group_  =>  return sums.group_errors(draws), sums.group_
+    np.where(ratios > 1.0, 1.0 / ratios, ratios)  =>  ratios
+    sums[id(answer)].pooled(), draws)[:, 0]  =>  sums[id(answer)], draws)[:, 0]
 evenspan/representation/constraints.py
     groups.counts[:, None] * (groups.means - groups.mean)  =>  groups.counts[:, None] * groups.means
     constant = lengths <= 1e-12  =>  constant = lengths <= 0.5

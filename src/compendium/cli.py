@@ -73,12 +73,16 @@ def run(
     if all(unit.changed for unit in store.units_of(entry.id).values()):
         edits.adopt(entry)
     known, computed = [], 0
-    for setting in settings:
-        study, unit, seed = asked(entry, setting)
-        known += study.units
-        computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
-    for setting in settings if task is None else ():
-        _run_notebook(entry, setting, profile)
+    try:
+        for setting in settings:
+            study, unit, seed = asked(entry, setting)
+            known += study.units
+            computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
+        for setting in settings if task is None else ():
+            _run_notebook(entry, setting, profile)
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
+        raise typer.Exit(130) from None
     if task is not None and task not in known:
         raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
     typer.echo(f"{entry.id}: {computed} computed, {(len(known) if task is None else 1) - computed} stored already")

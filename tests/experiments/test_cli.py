@@ -195,7 +195,8 @@ def test_an_interrupted_run_says_so_in_one_line_and_goes_on(results, command, ru
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert (process.communicate(timeout=60)[1], process.returncode) == ("Interrupted.\n", 130)
+    said = "Interrupted. What is finished is stored; the same command continues.\n"
+    assert (process.communicate(timeout=60)[1], process.returncode) == (said, 130)
     run_toy()
     assert store.summary(NAME) == "6 units"
     assert not list(results.rglob(".*"))
