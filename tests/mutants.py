@@ -39,7 +39,7 @@ AREAS = {
     "compendium/protocol.py": ("experiments/test_protocol.py",),
     "compendium/store.py": ("experiments/test_protocol.py",),
     "compendium/records.py": ("experiments/test_protocol.py", "experiments/test_compare.py"),
-    "compendium/own.py": ("experiments/test_own_method.py",),
+    "compendium/own.py": ("experiments/test_notebooks.py",),
 }
 
 
@@ -178,8 +178,8 @@ compendium/protocol.py
     if self.full or not self.own:  =>  if True:
     return store.home(self.entry, task)  =>  return paths.build("x.json")
     return None if unit and unit.changed else unit  =>  return unit
-    new = new.assign(source=COMPUTED)  =>  new = new.assign(source=source)
-    if not self.own:  # a published unit that fails is not to be passed over  =>  if False:
+    ((new, COMPUTED), (old, source))  =>  ((new, source), (old, source))
+    if not self.own and not no_data:  # a published unit that fails is not to be passed over  =>  if False:
 compendium/store.py
     if other := [name for name, digest in data.items()  =>  if other := [name for name, digest in {}.items()
 compendium/records.py
@@ -187,7 +187,7 @@ compendium/records.py
     if (twice := frame.duplicated(key)).any():  =>  if (twice := frame.duplicated(key)).all():
     return "" if math.isnan(value) else repr(value)  =>  return "" if math.isnan(value) else f"{value:.6g}"
 compendium/own.py
-    known = meaning(kind.__name__).method  =>  raise ConfigurationError("")
+    if known := meaning(kind.__name__).method:  =>  if False:
     ).max(axis=None)) > 1e-6:  =>  ).max(axis=None)) > 1e6:
 """
 

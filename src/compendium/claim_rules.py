@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import pandas as pd
 import yaml
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt
 
 from evenspan.core.errors import ResultError
 
@@ -126,12 +126,10 @@ def rule_file() -> RuleFile:
     path = paths.data("tolerances.yml")
     try:
         return _read(path.read_bytes())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    except ValidationError as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ResultError(
-            f"{path.name}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
-            "beside it say what is needed."
+            f"{path}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules beside it say "
+            "what is needed."
         ) from None
 
 
