@@ -96,7 +96,7 @@ evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)
     apart = errors - counts * means  =>  apart = errors
 evenspan/metrics/prediction.py
-    = np.asarray(prediction)[favourable] == posit  =>  = np.asarray(prediction)[favourable] != posit
+    favourable = np.asarray(y) == positive_label  =>  favourable = np.asarray(y) != positive_label
     return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
     return 0.5 if np.ptp(scores, axis=0) < TIED else  =>  return 1.0 if np.ptp(scores, axis=0) < TIED else
 evenspan/metrics/clustering.py
