@@ -37,7 +37,7 @@ hypothesis.settings.register_profile("exhaustive", max_examples=1000, deadline=N
 PROTOCOL = """
 import os, time
 import numpy as np
-from evenspan.core.errors import FetchError
+from compendium.errors import FetchError
 from compendium.protocol import tidy
 
 SEED = 7

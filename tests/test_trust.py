@@ -17,9 +17,10 @@ from compendium import data as datasets
 from compendium import paths, store
 from compendium.catalogue import experiment, task_id
 from compendium.cli import app
+from compendium.errors import RegistryError
 from compendium.records import tidy, whole
 from evenspan import GroupMoments
-from evenspan.core.errors import RegistryError, ResultError
+from evenspan.core.errors import ResultError
 
 SOURCE = Path(evenspan.__file__).parents[1]
 FILES = sorted([*SOURCE.rglob("*.py"), *(paths.root() / "book" / "_ext").glob("*.py")])

@@ -19,8 +19,9 @@ from pydantic import (
     ValidationError,
 )
 
-from evenspan.core.errors import ConfigurationError, RegistryError
+from evenspan.core.errors import ConfigurationError
 
+from .errors import RegistryError
 from .paths import root
 
 PROFILES = ("embedded", "full")

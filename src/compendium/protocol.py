@@ -23,12 +23,13 @@ import nbformat
 import numpy as np
 import pandas as pd
 
-from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
+from evenspan.core.errors import ConfigurationError, ExecutionError
 
 from . import edits, paths, records, store
 from .catalogue import Experiment, experiment, task_id
 from .compare import Comparison, compare, tolerances
 from .data.fetch import may_download
+from .errors import FetchError
 from .workers import alone, compute, rows_of
 
 #: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book

@@ -13,10 +13,9 @@ from pathlib import Path
 import yaml
 from threadpoolctl import threadpool_info
 
-from evenspan.core.errors import RegistryError
-
 from . import data as datasets
 from . import paths, records
+from .errors import RegistryError
 
 #: The version of what ``data/versions.yml`` does not name.
 FIRST = 1

@@ -18,10 +18,11 @@ from typing import NamedTuple
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from evenspan.core.errors import FairError, FairWarning, FetchError
+from evenspan.core.errors import FairError, FairWarning
 
 from . import paths, provenance, records, store
 from .catalogue import Experiment
+from .errors import FetchError
 
 #: The signals that ask a process to end.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

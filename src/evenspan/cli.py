@@ -7,7 +7,11 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .auditing.command import audit
-from .core.errors import TOLD, FairError, told
+from .auditing.progress import told
+from .core.errors import FairError
+
+#: With this code the command ends after telling an error in its own words, without a traceback.
+TOLD = 2
 
 
 class Group(TyperGroup):

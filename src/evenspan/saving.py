@@ -15,7 +15,6 @@ from .core.errors import ConfigurationError, FairWarning, ResultError
 from .core.inputs import warn_caller
 
 FORMAT = 2
-PACKAGE = __package__
 #: The frozen values that fitted estimators hold, and where they are defined.
 VALUES = {
     "Certificate": "core.answer",
@@ -26,8 +25,6 @@ VALUES = {
     "Kernel": "core.kernels",
     "WeightRule": "clustering.weight_rule",
 }
-
-
 #: What is raised by a file that is no archive or has other entries, and by values that no ``save`` has written.
 NOT_OURS = (OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, zipfile.BadZipFile)
 
@@ -46,26 +43,18 @@ def save(estimator, path) -> None:
     path : str or Path
         Where to; by custom with the ending ``.npz``. A file that is there is replaced.
 
-    Raises
-    ------
-    ConfigurationError
-        The class is none of this package, or a value is none of number, text, array, or list, tuple or dict of these (a
-        callable kernel, a generator).
-
     Guarantees
     ----------
     What ``load`` gives transforms as the estimator does, to the last bit on the same machine. The file holds what
-    ``fit`` learnt, which for kernel methods are rows of the fitting sample and for clusterings a label for each of
-    them: treat it as such.
+    ``fit`` learnt: for kernel methods rows of the fitting sample, for clusterings a label for each of them.
 
     Examples
     --------
     >>> import tempfile, pathlib
     >>> import numpy as np
     >>> from evenspan import FairPCA
-    >>> rng = np.random.default_rng(0)
-    >>> X, sex = rng.normal(size=(50, 4)), np.array(["f", "m"] * 25)
-    >>> fitted = FairPCA(2).fit(X, sensitive_features=sex)
+    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> fitted = FairPCA(2).fit(X, sensitive_features=["f", "m"] * 25)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save(fitted, pathlib.Path(folder) / "fair.npz")
     ...     again = load(pathlib.Path(folder) / "fair.npz")
@@ -89,13 +78,7 @@ def load(path):
     Returns
     -------
     estimator
-        Fitted. A file of another version of the package is read if everything in it still has a place, with an
-        ``OtherVersionWarning``.
-
-    Raises
-    ------
-    ResultError
-        There is no such file, or it is damaged, of another kind, or of a version that cannot be read.
+        Fitted; with an ``OtherVersionWarning`` if another version of the package wrote it.
 
     Guarantees
     ----------
@@ -107,19 +90,15 @@ def load(path):
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as entries:
             header = json.loads(str(entries["header"]))
             arrays = [entries[f"a{i}"] for i in range(len(entries.files) - 1)]
-        estimator = _restored(header["estimator"], arrays) if header["format"] == FORMAT else None
+        if header["format"] != FORMAT:
+            raise ValueError(f"its format is {header['format']}, that of evenspan {present} is {FORMAT}")
+        estimator = _restored(header["estimator"], arrays)
     except NOT_OURS as error:
-        raise ResultError(
-            f"{path} is not a saved estimator, or only a part of one ({error}). Save it again."
-        ) from error
-    if estimator is None:
-        raise ResultError(
-            f"{path} is of evenspan {header['version']}, which evenspan {present} cannot read. Fit again."
-        )
+        raise ResultError(f"{path} is not a saved estimator, or not whole ({error}). Save it again.") from error
     if header["version"] != present:
         warn_caller(
-            f"{path} was saved by evenspan {header['version']}, this is {present}: everything in it has a place, but "
-            "methods may have changed in between. Fit again if the numbers matter.",
+            f"{path} was saved by evenspan {header['version']}, this is {present}: methods may have changed in "
+            "between. Fit again if the numbers matter.",
             OtherVersionWarning,
         )
     return estimator
@@ -132,10 +111,7 @@ def _described(estimator, arrays: list[np.ndarray]) -> dict:
         steps = [(step, part if isinstance(part, str) else _described(part, arrays)) for step, part in estimator.steps]
         return {"class": name, "steps": steps}
     if type(estimator) is not getattr(exported, name, None) or not isinstance(estimator, BaseEstimator):
-        raise ConfigurationError(
-            f"a {type(estimator).__module__}.{name} cannot be saved; needed is an estimator that evenspan exports, or "
-            "a Pipeline of such. Save other steps by their own means (skops, joblib)."
-        )
+        raise ConfigurationError(f"a {name} cannot be saved; needed is an estimator of evenspan or a Pipeline of them.")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
     learnt = {key: value for key, value in vars(estimator).items() if key not in params and key[0] != "_"}
@@ -178,8 +154,8 @@ def _written(value, where: str, arrays: list[np.ndarray]):
     if name in VALUES and type(value) is _class(name):
         return {name: {f.name: _written(getattr(value, f.name), f"{where}.{f.name}", arrays) for f in fields(value)}}
     raise ConfigurationError(
-        f"{where} is a {type(value).__module__}.{name}, which cannot be written down without pickling it. Needed are "
-        "numbers, texts, arrays, lists, tuples and dicts of these: a kernel by its name, random_state as a number."
+        f"{where} is a {name}, which cannot be written down without pickling it. Needed are numbers, texts, arrays, "
+        "lists, tuples and dicts of these: a kernel by its name, random_state as a number."
     )
 
 
@@ -200,9 +176,9 @@ def _value(node, arrays: list[np.ndarray]):
 
 
 def _class(name: str) -> type:
-    return getattr(importlib.import_module(f"{PACKAGE}.{VALUES[name]}"), name)
+    return getattr(importlib.import_module(f"{__package__}.{VALUES[name]}"), name)
 
 
 def _exports():
     # By name: this room is below the package's front door, and what it exports may stand above.
-    return importlib.import_module(PACKAGE)
+    return importlib.import_module(__package__)

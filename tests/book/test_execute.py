@@ -10,7 +10,7 @@ from compendium import paths
 from compendium.book import pages
 from compendium.book.pages import execute
 from evenspan.auditing.execution import clean_room, normalise, run_kernel
-from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
+from evenspan.core.errors import ConfigurationError, ExecutionError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"
 PARAMETERS = (
@@ -34,7 +34,7 @@ def chapter(tmp_path):
 
 def test_parameters_are_checked_before_anything_runs(chapter, tmp_path):
     for parameters, error, message in (
-        ({"kk": 3}, RegistryError, r"no parameter 'kk'.*'dataset', 'k', 'fraction', 'flag'"),
+        ({"kk": 3}, ConfigurationError, r"no parameter 'kk'.*'dataset', 'k', 'fraction', 'flag'"),
         ({"k": "3"}, ConfigurationError, r"'k' is '3' \(str\).*type int"),
         ({"flag": 1}, ConfigurationError, r"'flag' is 1"),
     ):

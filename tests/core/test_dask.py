@@ -69,7 +69,7 @@ def test_mistakes_are_told(sample):
     cut, table = da.from_array(X, chunks=(100, -1)), dd.from_pandas(frame(sample), npartitions=4)
     unknown = cut[cut[:, 0] > 0]
     for wrong, labels, error, words in (
-        (cut, groups, DataError, r"chunk 2 \(counted from 0\): .*NaN or inf.* 4 \(1\)"),
+        (cut, groups, DataError, r"NaN or inf.* 4 \(1\)"),
         (cut, groups[1:], GroupError, "sensitive_features has 379 rows but X has 380"),
         (unknown, da.from_array(groups, chunks=200), GroupError, "X has 4 chunks and sensitive_features 2, of unknown"),
         (table, ["colour", "race"], GroupError, "X has no column 'race'"),

@@ -83,7 +83,7 @@ def test_the_warning_points_to_the_callers_line():
 
 
 def test_moments_must_be_moments():
-    with pytest.raises(DataError, match=r"got a ndarray; needed are GroupMoments\. Make them with .*from_data"):
+    with pytest.raises(DataError, match="got a ndarray; needed is GroupMoments"):
         FairPCA(2).fit_moments(X)
     moments = GroupMoments.from_data(X, GROUPS)
     with pytest.raises(ConfigurationError, match=r"numeric_attributes needs the data themselves.*Call fit"):

@@ -94,12 +94,12 @@ def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tm
 
     sex = groups["sex"]
     callable_kernel = es.FairKernelPCA(2, kernel=lambda A, B: A @ B.T).fit(X, sensitive_features=sex)
-    refused(r"FairKernelPCA\.kernel is a builtins\.function, which cannot be written down", callable_kernel)
+    refused(r"FairKernelPCA\.kernel is a function, which cannot be written down", callable_kernel)
     refused("not fitted", es.FairPCA(2), sklearn.exceptions.NotFittedError)
     refused(r"StandardScaler cannot be saved", make_pipeline(StandardScaler(), es.StandardPCA(2)).fit(X))
     odd = es.FairPCA(2).fit(X, sensitive_features=sex)
     odd.note_ = np.array([object()], dtype=object)
-    refused(r"FairPCA\.note_ is a numpy\.ndarray, which cannot", odd)
+    refused(r"FairPCA\.note_ is a ndarray, which cannot", odd)
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +123,14 @@ def test_files_cut_short_other_files_and_none_are_refused(file, sample, tmp_path
     (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-1])
     np.savez(tmp_path / "arrays.npz", X=sample[0].to_numpy())
     for path in (*tmp_path.iterdir(), tmp_path / "missing.npz", tmp_path):
-        with pytest.raises(ResultError, match="not a saved estimator, or only a part of one"):
+        with pytest.raises(ResultError, match="not a saved estimator, or not whole"):
             es.load(path)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda h: h.update(format=1), r"of evenspan 0\.1\.0, which evenspan 0\.1\.0 cannot read"),
+        (lambda h: h.update(format=1), "its format is 1, that of evenspan 0.1.0 is 2"),
         (lambda h: h["estimator"].update({"class": "Certificate"}), "no estimator 'Certificate'"),
         (lambda h: h["estimator"]["parameters"].update(colour=3), "unexpected keyword argument 'colour'"),
         (lambda h: h["estimator"]["learnt"].update(transform=3), "FairPCA has no learnt value 'transform'"),

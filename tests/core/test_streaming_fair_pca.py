@@ -292,9 +292,9 @@ def test_what_is_refused_is_said():
     for stream, options, error, words in (
         (batches_of(X, GROUPS, 100), unheard, GroupError, "other never appeared in 1400 rows"),
         (batches_of(X, np.full(1400, "all"), 100), {}, GroupError, "one group only"),
-        (batches_of(X, late, 100), {}, GroupError, r"batch 14 .*'other' appears for the first time"),
-        (batches_of(broken, GROUPS, 100), {}, DataError, r"batch 6 \(rows 500:600\): .*column.* 3 \(1\)"),
-        (lambda: iter(ragged), {}, DataError, r"batch 2 .*5 features.* 8"),
+        (batches_of(X, late, 100), {}, GroupError, "'other' appears for the first time"),
+        (batches_of(broken, GROUPS, 100), {}, DataError, r"column.* 3 \(1\)"),
+        (lambda: iter(ragged), {}, DataError, "batch 2 has 5 features.* 8"),
         (batches_of((X * 1e25).astype(np.float32), GROUPS, 100), {}, DataError, "overflow"),
         (spent, {"block_size": 10}, DataError, "only once"),
     ):

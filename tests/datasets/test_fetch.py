@@ -5,7 +5,7 @@ import os
 import pytest
 
 from compendium.data.fetch import fetch, fetch_file, present, verify
-from evenspan.core.errors import FetchError
+from compendium.errors import FetchError
 
 BODY = bytes(range(250)) * 1000
 

@@ -6,7 +6,7 @@ import pytest
 
 from compendium import data as datasets
 from compendium import paths
-from evenspan.core.errors import RegistryError
+from compendium.errors import RegistryError
 
 PAPERS = {path.name.partition("_")[0] for path in paths.data("paper").glob("*_*.csv")} | {"lee2023"}
 SECTIONS = ["Origin", "Who is in it", "Columns", "Known problems", "What may not be concluded"]

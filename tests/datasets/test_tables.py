@@ -8,7 +8,8 @@ from compendium import data as datasets
 from compendium import paths
 from compendium.data import raw as raw_files
 from compendium.data import tables
-from evenspan.core.errors import DataError, RegistryError
+from compendium.errors import RegistryError
+from evenspan.core.errors import DataError
 
 #: Tables of Rathore and Manwani by their sensitive column, which is a feature.
 SENSITIVE_FEATURE = dict.fromkeys(raw_files.LSAC, "male") | {"lsac": "sex", "diabetes": "Sex", "npha": "Gender"}

@@ -16,7 +16,7 @@ import evenspan
 from compendium import cli as commands
 from compendium import edits, paths, store, verify
 from compendium.catalogue import catalogue, experiment
-from evenspan.core.errors import FetchError, RegistryError
+from compendium.errors import FetchError, RegistryError
 
 NAME, FULL = "toy-table", ("--profile", "full")
 

@@ -9,6 +9,7 @@ from compendium.papers.kleindessner2023 import claims, reductions
 from compendium.papers.kleindessner2023.protocol import CLASSIFIERS, METHODS
 from compendium.store import MissingNumbersError
 from evenspan import FairPCA
+from evenspan.core.answer import Answer
 from evenspan.reconstruction.standard_pca import principal_subspace
 
 COLUMNS = ["dataset", "method", "k", "split", "protocol", "metric", "value", "reason"]
@@ -18,7 +19,7 @@ class Plain(FairPCA):
     """Wrong: plain PCA."""
 
     def _answer(self, moments):
-        return principal_subspace(moments, self.n_components)
+        return Answer(principal_subspace(moments, self.n_components))
 
 
 @pytest.fixture(scope="module")

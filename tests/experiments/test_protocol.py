@@ -18,7 +18,8 @@ import pytest
 from compendium import edits, protocol, provenance, records, store
 from compendium.catalogue import experiment
 from compendium.data.fetch import fetch_file
-from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, ResultError
+from compendium.errors import FetchError
+from evenspan.core.errors import ConfigurationError, ExecutionError, ResultError
 
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
 

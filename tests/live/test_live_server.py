@@ -8,8 +8,9 @@ import pytest
 
 from compendium.book import pages as book
 from compendium.catalogue import catalogue
+from compendium.errors import RegistryError
 from compendium.live import pages
-from evenspan.core.errors import ConfigurationError, RegistryError
+from evenspan.core.errors import ConfigurationError
 
 from .conftest import serving
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from evenspan.core.errors import ConfigurationError, RegistryError
+from evenspan.core.errors import ConfigurationError
 
+from ..errors import RegistryError
 from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
 from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, EACH, credit_card_arrays

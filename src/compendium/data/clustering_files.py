@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 from scipy import io, sparse
 
-from evenspan.core.errors import DataError, FetchError
+from evenspan.core.errors import DataError
 
+from ..errors import FetchError
 from .fetch import fetch_file
 from .registry import entry
 from .tables import table

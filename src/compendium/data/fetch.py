@@ -10,8 +10,7 @@ import warnings
 from pathlib import Path
 from types import ModuleType
 
-from evenspan.core.errors import FetchError
-
+from ..errors import FetchError
 from .registry import Entry, RawFile, entry
 
 MIRROR, CACHE = "EVENSPAN_DATA", "EVENSPAN_CACHE"

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from evenspan.core.errors import RegistryError, ResultError
+from evenspan.core.errors import ResultError
 from evenspan.core.moments import GroupMoments
 
 from .. import paths
+from ..errors import RegistryError
 from .raw import LSAC
 from .registry import entry
 from .splits import check_split, fold_rows, half_rows, load_split

@@ -14,9 +14,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evenspan.core.errors import DataError, RegistryError
+from evenspan.core.errors import DataError
 
 from .. import paths
+from ..errors import RegistryError
 from .fetch import fetch_file
 from .registry import Entry, entry
 

@@ -7,9 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from evenspan.core.errors import RegistryError
-
 from .. import paths
+from ..errors import RegistryError
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenspan.core.errors import ConfigurationError, GroupError, RegistryError
+from evenspan.core.errors import ConfigurationError, GroupError
 
+from ..errors import RegistryError
 from .registry import Entry, entry
 from .tables import PUBLISHED, Dataset, from_files, load, of_two_groups, own_table, table, with_loader
 

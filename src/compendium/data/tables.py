@@ -16,9 +16,10 @@ import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
 
 import evenspan
-from evenspan.core.errors import ConfigurationError, DataError, RegistryError
+from evenspan.core.errors import ConfigurationError, DataError
 
 from .. import paths
+from ..errors import RegistryError
 from . import raw
 from .fetch import fetch_file
 from .raw import GROUP, LABEL, LSAC, RFPCA

@@ -11,9 +11,10 @@ from typing import Annotated
 
 import typer
 
-from ..core.errors import ConfigurationError, LimitError, told
+from ..core.errors import ConfigurationError, LimitError
 from .limits import TABLE
 from .places import target as place_of
+from .progress import told
 
 MISSING = ("error", "drop", "mean", "indicator")
 _NO_TEXT = re.compile("[\x00\ud800-\udfff]")

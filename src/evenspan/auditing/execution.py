@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ConfigurationError, RegistryError
+from ..core.errors import ConfigurationError
 from .places import scratch
 from .progress import VARIABLE
 
@@ -76,7 +76,7 @@ def check(parameters: Mapping[str, Any], known: Mapping[str, Any], source: Path)
     for name, value in parameters.items():
         if name not in known:
             names = ", ".join(map(repr, known)) or "none: it has no cell tagged 'parameters'"
-            raise RegistryError(f"{source.name} has no parameter {name!r}. Its parameters are {names}.")
+            raise ConfigurationError(f"{source.name} has no parameter {name!r}. Its parameters are {names}.")
         default = known[name]
         if default is None or value is None or type(value) is type(default):
             continue

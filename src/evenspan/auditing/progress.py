@@ -6,16 +6,23 @@ JSON for each step to the file that ``EVENSPAN_PROGRESS`` names, and :class:`Fol
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
-
-from ..core.errors import told
 
 #: Name of the variable that holds the path of the progress file.
 VARIABLE = "EVENSPAN_PROGRESS"
 #: Seconds between two lines about the same stage.
 PAUSE = 0.2
+#: What a terminal obeys or cannot show: control characters but the end of a line, signs that turn the direction of
+#: writing, halves of characters (bytes that are no text).
+_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def told(text: object) -> str:
+    """The text as it may go to a terminal: what that would obey is written out, such as ``\\x1b``."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
 
 
 class Progress:

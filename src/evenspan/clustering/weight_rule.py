@@ -8,7 +8,7 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.errors import FairWarning
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, Options, number
+from ..core.options import Option, Options, number, one_of
 from .estimator import WEIGHT
 
 
@@ -87,7 +87,7 @@ class WeightRule(Options):
 
 #: The fairness weight, or how it is found.
 WEIGHT_OR_RULE = Option(
-    lambda value: isinstance(value, WeightRule) or WEIGHT.or_one_of("auto").allows(value),
+    lambda value: isinstance(value, WeightRule) or (WEIGHT | one_of("auto")).allows(value),
     "'auto', a finite number of at least 0, or a WeightRule",
 )
 

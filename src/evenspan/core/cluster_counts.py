@@ -8,14 +8,14 @@ from scipy.stats import entropy
 
 from .errors import GroupError
 from .groups import encode_groups, positions, union_labels
+from .inputs import first_few
 
 
 @dataclass(frozen=True, eq=False)
 class ClusterCounts:
     r"""How many rows of each group are in each cluster.
 
-    What group moments are to PCA these counts are to clustering: they add over parts of the data, and every measure
-    of fairness between clusters is a function of them.
+    They add over parts of the data, and every measure of fairness between clusters is a function of them.
 
     Parameters
     ----------
@@ -47,12 +47,8 @@ class ClusterCounts:
     def __post_init__(self):
         shape = (len(self.labels), len(self.clusters))
         if self.counts.shape != shape or self.counts.dtype.kind not in "iu" or (self.counts < 0).any():
-            raise GroupError(
-                f"counts have shape {self.counts.shape} and type {self.counts.dtype}; needed are whole numbers from 0 "
-                f"with shape {shape}, one for each group and cluster."
-            )
-        if not self.counts.any():
-            raise GroupError("all counts are zero; needed is at least one row.")
+            seen = f"counts have shape {self.counts.shape} and type {self.counts.dtype}"
+            raise GroupError(f"{seen}; needed are whole numbers from 0 with shape {shape}.")
 
     @classmethod
     def from_labels(cls, cluster_labels, sensitive_features, n_clusters: int | None = None) -> "ClusterCounts":
@@ -67,10 +63,8 @@ class ClusterCounts:
         else:
             clusters, places = np.arange(n_clusters), cluster_labels
             if places.dtype.kind not in "iu" or places.min(initial=0) < 0 or places.max(initial=0) >= n_clusters:
-                raise GroupError(
-                    f"cluster labels must be whole numbers from 0 to {n_clusters - 1}; seen were "
-                    f"{', '.join(map(str, np.unique(places)[:5]))}{', ...' if len(np.unique(places)) > 5 else ''}."
-                )
+                seen = first_few(map(str, np.unique(places)))
+                raise GroupError(f"cluster labels must be whole numbers from 0 to {n_clusters - 1}; seen were {seen}.")
         return cls(labels, clusters, tally(codes, places, len(labels), len(clusters)))
 
     def __add__(self, other: "ClusterCounts") -> "ClusterCounts":

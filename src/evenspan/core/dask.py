@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from .accumulator import MomentAccumulator
-from .errors import ConfigurationError, DataError, GroupError
+from .errors import DataError, GroupError
 from .groups import encode_groups
-from .inputs import feature_names, told
+from .inputs import feature_names, require_package
 from .streams import Stream
 
 
@@ -43,20 +43,19 @@ class DaskStream(Stream):
 
 def summed_chunks(X, sensitive_features) -> MomentAccumulator:
     """The sums of all rows, merged along a tree of pairs that the order of the chunks fixes."""
-    chunks, delayed = _chunks(X, sensitive_features)[0], _dask().delayed
-    sums = [delayed(chunk_sums)(chunk, number) for number, chunk in enumerate(chunks)]
+    chunks, delayed = _chunks(X, sensitive_features)[0], require_package("dask.array", "scale").delayed
+    sums = [delayed(chunk_sums)(chunk) for chunk in chunks]
     while len(sums) > 1:
         sums = [delayed(merged_sums)(sums[i : i + 2]) for i in range(0, len(sums), 2)]
     return sums[0].compute()
 
 
-def chunk_sums(chunk: tuple, number: int = 0) -> MomentAccumulator:
+def chunk_sums(chunk: tuple) -> MomentAccumulator:
     """The sums of one chunk, which may be empty."""
     (X, groups), sums = chunk, MomentAccumulator()
-    with told(f"chunk {number} (counted from 0)"):
-        if len(X):
-            sums.add(X, groups)
-            sums.require_finite(X)
+    if len(X):
+        sums.add(X, groups)
+        sums.require_finite(X)
     return sums
 
 
@@ -70,7 +69,7 @@ def merged_sums(parts: list[MomentAccumulator]) -> MomentAccumulator:
 
 def _chunks(X, groups) -> tuple[list, tuple[str, ...] | None, int]:
     """A delayed pair of features and groups for each chunk, the names of the features and their number."""
-    dask = _dask()
+    dask = require_package("dask.array", "scale")
     pair, split = dask.delayed(_pair, pure=False), dask.delayed(_split, pure=False)
     if hasattr(X, "partitions") and hasattr(X, "columns"):
         names, columns = ([groups] if isinstance(groups, str) else groups), list(X.columns)
@@ -113,14 +112,3 @@ def _zipped(pair, X: list, groups: list) -> list:
             "places, call compute_chunk_sizes() on both, or pass the name of a column."
         )
     return list(map(pair, X, groups))
-
-
-def _dask():
-    try:
-        import dask
-        import dask.array
-    except ImportError as error:
-        raise ConfigurationError(
-            "work on chunks needs Dask, which is not installed: pip install 'evenspan[scale]'."
-        ) from error
-    return dask

@@ -1,18 +1,5 @@
 """The family of errors and that of warnings: every message says what was seen, what was needed and what to do."""
 
-import re
-
-#: With this code a process ends after telling such an error in its own words, without a traceback.
-TOLD = 2
-#: What a terminal obeys or cannot show: control characters but the end of a line, signs that turn the direction of
-#: writing, halves of characters (bytes that are no text).
-_UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def told(text: object) -> str:
-    """The text as it may go to a terminal: what that would obey is written out, such as ``\\x1b``."""
-    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(text))
-
 
 class FairError(Exception):
     """Base class of every error that evenspan raises on purpose."""
@@ -40,17 +27,6 @@ class ConfigurationError(FairError, ValueError):
 
 class LimitError(FairError, MemoryError):
     """The work would need more memory, time or size than there is or than is allowed; said before it begins."""
-
-
-class RegistryError(FairError, KeyError):
-    """A data set, experiment, parameter or task of that name does not exist; the message lists those that do."""
-
-    def __str__(self):  # KeyError would print the message with quotation marks and escapes
-        return str(self.args[0]) if self.args else ""
-
-
-class FetchError(FairError, OSError):
-    """A raw data file could not be obtained or does not have its recorded checksum."""
 
 
 class ResultError(FairError, ValueError):

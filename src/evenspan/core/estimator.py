@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .answer import Answer, FairSubspace
+from .answer import Answer
 from .errors import (
     ComponentsError,
     ConfigurationError,
@@ -30,8 +30,7 @@ class NotConvergedWarning(FairWarning, ConvergenceWarning):
 class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
-    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else. Rows and
-    their moments give the same answer.
+    A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
     """
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
@@ -47,8 +46,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features: an array, a data frame of pandas, polars or pyarrow, or rows of SciPy, which are not made
-            dense.
+            Numeric features; frames are of pandas, polars or pyarrow, and sparse rows are not made dense.
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -76,10 +74,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self
         """
         if not isinstance(moments, GroupMoments):
-            raise DataError(
-                f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
-                "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
-            )
+            raise DataError(f"fit_moments got a {type(moments).__name__}; needed is GroupMoments.from_data(X, groups).")
         self._set_features(moments.d, moments.feature_names)
         return self._fit_moments(moments)
 
@@ -102,11 +97,10 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """The answer to moments of features in range, and to columns of products with the features."""
         own = np.einsum("gdd->gd", moments.scatters)
         require_range(moments.counts, moments.means, own, None, moments.feature_names)
-        return _as_answer(self._answer(moments, *columns))
+        return self._answer(moments, *columns)
 
     def _store(self, answer: Answer, moments: GroupMoments):
         """Make what the answer learnt, and how much variance it keeps, attributes of the estimator."""
-        answer = _as_answer(answer)
         for name, value in answer.learnt.items():
             setattr(self, name, value)
         self.subspace_ = answer.subspace
@@ -175,23 +169,20 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return len(self.components_)
 
     def _table(self, X, *, reset: bool):
-        # Missing and infinite entries are found in the moments, without a pass over X.
+        """X to be fitted to: missing and infinite entries are found in the moments, without a pass over X."""
         X = in_pandas(X)
-        require_numeric_columns(X)
         if not is_frame(X):
-            return self._array(X, reset=reset, ensure_all_finite=False)
+            return self._finite_table(X, reset=reset, ensure_all_finite=False)
+        require_numeric_columns(X)
         validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
         return X
 
-    def _finite_table(self, X):
+    def _finite_table(self, X, *, reset: bool = False, **checks):
+        """X as a NumPy array or, where the method takes it, a sparse matrix of rows."""
         X = in_pandas(X)
         require_numeric_columns(X)
-        return self._array(X, reset=False)
-
-    def _array(self, X, **checks):
-        """X as a NumPy array or, where the method takes it, a sparse matrix of rows."""
         accepted = "csr" if self.__sklearn_tags__().input_tags.sparse else False
-        return validated(self, X, dtype="numeric", accept_sparse=accepted, **checks)
+        return validated(self, X, dtype="numeric", accept_sparse=accepted, reset=reset, **checks)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -200,31 +191,13 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
 
 class PointsEstimator(SubspaceEstimator):
-    """Base of the linear estimators that group moments do not determine: ``fit`` hands them the points as well.
-
-    A method lists its options and implements ``_answer_points(X, codes, moments) -> Answer``, and nothing else.
-    """
+    """Base of the linear estimators that moments do not determine: they implement ``_answer_points`` instead."""
 
     @abstractmethod
     def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
         """The subspace for the rows of X (n, d), row i being of group ``moments.labels[codes[i]]``."""
 
     def fit(self, X, y=None, *, sensitive_features):
-        """Fit to data.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Numeric features.
-        y : None
-            Not used.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row.
-
-        Returns
-        -------
-        self
-        """
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
@@ -232,10 +205,7 @@ class PointsEstimator(SubspaceEstimator):
         return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
 
     def fit_moments(self, moments: GroupMoments):
-        raise ConfigurationError(
-            f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
-            "fit(X, sensitive_features=...) instead."
-        )
+        raise ConfigurationError(f"{type(self).__name__} needs the points: call fit(X, sensitive_features=...).")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -246,12 +216,8 @@ class PointsEstimator(SubspaceEstimator):
         raise NotImplementedError
 
 
-def _as_answer(answer: Answer | FairSubspace) -> Answer:
-    return Answer(answer) if isinstance(answer, FairSubspace) else answer
-
-
 def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
-    """X as scikit-learn's ``validate_data`` gives it; its errors are told as DataError, naming a column of text."""
+    """X as scikit-learn's ``validate_data`` gives it; its errors become DataError, naming a column of text."""
     try:
         return validate_data(estimator, X, **checks)
     except (ValueError, TypeError, OverflowError) as error:

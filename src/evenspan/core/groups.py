@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from .errors import GroupError
-from .inputs import as_array, in_pandas
+from .inputs import in_pandas
 
 
 def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -77,7 +77,7 @@ def attribute_columns(sensitive_features) -> dict[str, np.ndarray]:
         return {name: found.iloc[:, j].to_numpy() for j, name in enumerate(names)}
     if isinstance(found, pd.Series):
         return {found.name if isinstance(found.name, str) else "group": found.to_numpy()}
-    values = as_array(found, "sensitive_features", GroupError)
+    values = np.asarray(found)
     if values.dtype.kind in "US" and not isinstance(found, np.ndarray):
         # As strings, a missing value in a list would become the label "nan", and the number 1 the label "1".
         values = np.asarray(found, dtype=object)

@@ -3,19 +3,34 @@
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from .errors import ConfigurationError, DataError, FairError, FairWarning, FeatureTypeError, LimitError
+from .errors import ConfigurationError, DataError, FairWarning, FeatureTypeError, LimitError
 from .options import whole
 
+#: What features may be: finite numbers up to this in size (root mean square of a column) ...
+LARGEST = 1e30
+#: ... in columns that are constant or have at least this standard deviation.
+SMALLEST = 1e-30
+#: A standard deviation below this share of the mean is what rounding leaves of a constant.
+ROUNDING = 1e-14
 #: No more of the memory that is free now is asked for by one step.
 SHARE = 0.8
+
+
+def require_package(module: str, extra: str):
+    """The package of an optional module, imported; ConfigurationError unless it is installed."""
+    try:
+        return __import__(module)
+    except ImportError as error:
+        raise ConfigurationError(
+            f"this needs {module}, not installed here: pip install 'evenspan[{extra}]'."
+        ) from error
 
 
 def in_pandas(table):
@@ -23,14 +38,6 @@ def in_pandas(table):
     if hasattr(table, "collect_schema") and not hasattr(table, "to_pandas"):
         raise DataError(f"a {type(table).__name__} is a query and no table yet. Pass what its collect() returns.")
     return table.to_pandas() if hasattr(table, "to_pandas") else table
-
-
-def as_array(table, name: str, kind: type[FairError]) -> np.ndarray:
-    """A nested sequence as an array; an error of that kind where its rows are not of one length."""
-    try:
-        return np.asarray(table)
-    except ValueError as error:
-        raise kind(f"{name} is no table ({error}); needed are rows of one length. Pass an array or a frame.") from error
 
 
 def is_frame(X) -> bool:
@@ -50,34 +57,39 @@ def require_numeric_columns(X) -> None:
         return
     types = [(name, dtype) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
     if types:
-        shown = ", ".join(f"{name!r} ({dtype})" for name, dtype in types[:5]) + (", ..." if len(types) > 5 else "")
         raise FeatureTypeError(
-            f"{len(types)} of {X.shape[1]} columns are not numeric: {shown}. Encode them as numbers first (for "
-            "instance with sklearn.preprocessing.OneHotEncoder) or drop them."
+            f"{len(types)} of {X.shape[1]} columns are not numeric: "
+            f"{first_few(f'{name!r} ({dtype})' for name, dtype in types)}. Encode them as numbers first (for instance "
+            "with sklearn.preprocessing.OneHotEncoder) or drop them."
         )
 
 
-def refuse_entries(what: str, counts: Sequence[int], names: Sequence[str] | None) -> None:
-    """DataError naming the columns unless all counts, one for each column, are zero."""
-    bad = [f"{names[j]!r} ({count})" if names else f"{j} ({count})" for j, count in enumerate(counts) if count]
-    if bad:
+def refuse_entries(X, names: tuple[str, ...] | None) -> None:
+    """DataError naming the columns of a table that hold missing or infinite entries, if there are any."""
+    n, d, rows = row_blocks(X)
+    blocks = (rows(start, start + 4096) for start in range(0, n, 4096))
+    counts = sum(((~np.isfinite(block)).sum(axis=0, dtype=np.int64) for block in blocks), start=np.zeros(d, np.int64))
+    if counts.any():
+        bad = (f"{names[j]!r} ({counts[j]})" if names else f"{j} ({counts[j]})" for j in np.flatnonzero(counts))
         raise DataError(
-            f"X contains {what}: column (number of entries) {', '.join(bad[:5])}{', ...' if len(bad) > 5 else ''}. "
-            "Needed are finite numbers. Impute or drop the rows; evenspan never fills in values by itself."
+            f"X contains NaN or inf: column (number of entries) {first_few(bad)}. Needed are finite numbers. Impute "
+            "or drop the rows; evenspan never fills in values by itself."
         )
+
+
+def first_few(texts: Iterable[str]) -> str:
+    """The first five of some texts, for a message."""
+    texts = list(texts)
+    return ", ".join(texts[:5]) + (", ..." if len(texts) > 5 else "")
 
 
 def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
-    """Shape of X and a function that reads rows ``start:stop`` as a numeric array.
-
-    Arrays and memory maps are sliced; data frames and sparse matrices are converted block by block.
-    """
+    """Shape of X and a function that reads rows ``start:stop`` as numbers; frames and sparse rows block by block."""
     X = in_pandas(X)
     require_numeric_columns(X)
     if is_frame(X):
         return *X.shape, lambda start, stop: X.iloc[start:stop].to_numpy(dtype=np.float64)
-    if not sparse.issparse(X):
-        X = as_array(X, "X", DataError)
+    X = X if sparse.issparse(X) else np.asarray(X)
     if X.ndim != 2:
         raise DataError(
             f"X has {X.ndim} dimension(s) and shape {X.shape}; needed is a table of n rows and d columns. "
@@ -100,20 +112,10 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
     return *X.shape, lambda start, stop: X[start:stop]
 
 
-#: What features may be: finite numbers up to this in size (root mean square of a column) ...
-LARGEST = 1e30
-#: ... in columns that are constant or have at least this standard deviation.
-SMALLEST = 1e-30
-#: A standard deviation below this share of the mean is what rounding leaves of a constant.
-ROUNDING = 1e-14
-
-
 def require_range(counts: np.ndarray, means: np.ndarray, squares: np.ndarray, X, names: tuple[str, ...] | None) -> None:
     """DataError naming the columns that are not finite, above ``LARGEST``, or vary by less than ``SMALLEST``.
 
-    The columns are judged by the counts (G,), means (G, d) and sums of squares about the means (G, d) of groups: one
-    missing or infinite entry spoils those of its column, so that no pass over the data is needed. X, or None, is read
-    again only to count such entries.
+    Counts (G,), means and squares about them (G, d) are enough: a bad entry spoils those of its column. X may be None.
     """
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         n, centre = counts.sum(axis=0), counts @ means / counts.sum(axis=0)
@@ -125,18 +127,12 @@ def require_range(counts: np.ndarray, means: np.ndarray, squares: np.ndarray, X,
     if not len(bad):
         return
     if X is not None:
-        rows_of_X = row_blocks(X)[2]
-        blocks = (rows_of_X(start, start + 4096) for start in range(0, length(X), 4096))
-        entries = sum((~np.isfinite(block)).sum(axis=0, dtype=np.int64) for block in blocks)
-        if entries.any():
-            refuse_entries("NaN or inf", entries, names)
-    shown = ", ".join(repr(names[j]) if names else str(j) for j in bad[:5]) + (", ..." if len(bad) > 5 else "")
-    seen = f"numbers that vary by less than {SMALLEST:.0e}"
-    if not fits[bad].all():
-        seen = f"{'' if X is not None else 'NaN, inf or '}numbers above {LARGEST:.0e} in size"
+        refuse_entries(X, names)
     raise DataError(
-        f"column(s) {shown} of X hold {seen}; needed are finite numbers up to {LARGEST:.0e}, in columns that are "
-        f"constant or have a standard deviation of at least {SMALLEST:.0e}. Rescale these columns, or drop them."
+        f"column(s) {first_few(repr(names[j]) if names else str(j) for j in bad)} of X hold NaN, inf, numbers above "
+        f"{LARGEST:.0e} in size or such that vary by less than {SMALLEST:.0e}; needed are finite numbers up to "
+        f"{LARGEST:.0e}, in columns that are constant or have a standard deviation of at least {SMALLEST:.0e}. "
+        "Rescale these columns, or drop them."
     )
 
 
@@ -149,20 +145,6 @@ def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
         else:
             means, squares = X.mean(axis=0, dtype=np.float64), n * X.var(axis=0, dtype=np.float64)
     require_range(np.array([float(n)]), means[None], squares[None], X, names)
-
-
-@contextmanager
-def told(place: str):
-    """Errors of evenspan raised inside are told with the place where they arose."""
-    try:
-        yield
-    except FairError as error:
-        raise type(error)(f"{place}: {error}") from error
-
-
-def in_batch(number: int, at: int, n: int | None):
-    """Errors of evenspan raised inside are told with the batch, counted from 1, and its rows, counted from 0."""
-    return told(f"batch {number}" if n is None else f"batch {number} (rows {at}:{at + n})")
 
 
 def rows_of(table, start: int, stop: int):
@@ -207,7 +189,7 @@ def warn_caller(message: str, category: type[Warning] = FairWarning) -> None:
 
 
 def free_memory() -> int | None:
-    """Bytes that this process can still get, by the operating system and by its control group; None if neither says."""
+    """Bytes that this process can still get, by Linux and by its control group; None if neither says."""
     found = []
     with contextlib.suppress(OSError, ValueError):  # no control group, or one without a limit
         root = Path("/sys/fs/cgroup")
@@ -219,13 +201,8 @@ def free_memory() -> int | None:
 
 
 def require_memory(needed: float, what: str, remedy: str) -> None:
-    """LimitError unless so many bytes are free; ``what`` needs them, ``remedy`` says what to do otherwise.
-
-    A step of less than 64 MiB is not asked about.
-    """
-    if needed < 2**26:
-        return
-    free = free_memory()
+    """LimitError unless so many bytes, if more than 64 MiB, are free; ``remedy`` says what to do otherwise."""
+    free = free_memory() if needed > 2**26 else None
     if free is not None and needed > SHARE * free:
         raise LimitError(
             f"{what} would need {needed / 2**30:,.1f} GiB of memory; {free / 2**30:,.1f} GiB are free here. {remedy}"
@@ -242,9 +219,9 @@ def warn_of_order(X, sensitive_features) -> None:
     if not (isinstance(here, pd.Index) and isinstance(there, pd.Index)) or here.equals(there):
         return
     if len(here) == len(there) and here.symmetric_difference(there, sort=False).empty:
-        first = [", ".join(map(repr, index[:3].tolist())) for index in (here, there)]
         warn_caller(
-            f"X has the rows {first[0]}, ... and sensitive_features has them as {first[1]}, ...: rows are paired by "
-            "position, not by label. Pass sensitive_features.loc[X.index] if labels count, else arrays.",
+            f"X has the rows {first_few(map(repr, here))} and sensitive_features has them as "
+            f"{first_few(map(repr, there))}: rows are paired by position, not by label. Pass "
+            "sensitive_features.loc[X.index] if labels count, else arrays.",
             RowOrderWarning,
         )

@@ -13,11 +13,12 @@ from numpy.lib.recfunctions import repack_fields
 from .accumulator import MomentAccumulator, merge, zeros
 from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
-from .inputs import in_batch, length
+from .inputs import first_few
 from .streams import FunctionStream
 
 #: Of the files that ``save`` writes.
 FORMAT = 2
+ARRAYS = ("labels", "counts", "means", "scatters")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,6 @@ class GroupMoments:
         S_g = \sum_{i \in g} w_i (x_i - m_g)(x_i - m_g)^\top .
 
     Moments add: ``a + b`` are the moments of the two samples together, also when a group occurs in one of them only.
-    (The stored means are rounded: for data far from zero, ``from_batches`` keeps more digits than a sum of moments.)
 
     Parameters
     ----------
@@ -51,9 +51,8 @@ class GroupMoments:
     Guarantees
     ----------
     One pass over the data, read in blocks; no copy of X larger than a block. The sums are taken about a point inside
-    the data, so that adding a constant of any size to a feature loses no digits of its scatter beyond those that the
-    shifted data themselves have lost. Of sparse rows the stored entries are multiplied, and copied for that; features
-    that are zero in less than half of a group's rows are centred first, the others lose no digits without it.
+    the data, so that adding a constant to a feature loses no digits of its scatter but those that the shifted data have
+    lost. Sparse rows are not made dense: only features that are mostly not zero are centred before they are multiplied.
 
     Complexity
     ----------
@@ -84,18 +83,14 @@ class GroupMoments:
     def __post_init__(self):
         G, d = self.means.shape
         if self.labels.shape != (G,) or self.counts.shape != (G,) or self.scatters.shape != (G, d, d):
-            raise DataError(
-                f"moments do not fit together: labels {self.labels.shape}, counts {self.counts.shape}, means "
-                f"{self.means.shape}, scatters {self.scatters.shape}; needed are (G,), (G,), (G, d), (G, d, d)."
-            )
+            shapes = ", ".join(f"{part} {getattr(self, part).shape}" for part in ARRAYS)
+            raise DataError(f"moments do not fit together: {shapes}; needed are (G,), (G,), (G, d), (G, d, d).")
         if self.feature_names is not None and len(self.feature_names) != d:
             raise DataError(f"{len(self.feature_names)} feature names were given for {d} features.")
         if not np.array_equal(self.labels, np.unique(self.labels)) or not (self.counts > 0).all():
-            raise DataError(
-                f"labels {self.labels.tolist()} with counts {self.counts.tolist()}; needed are sorted labels without "
-                "repetition and positive counts."
-            )
-        for name in ("labels", "counts", "means", "scatters"):
+            seen = f"labels {self.labels.tolist()} with counts {self.counts.tolist()}"
+            raise DataError(f"{seen}; needed are sorted labels without repetition and positive counts.")
+        for name in ARRAYS:
             view = getattr(self, name).view()  # the caller's own array stays as writeable as it was
             view.flags.writeable = False
             object.__setattr__(self, name, view)
@@ -104,16 +99,9 @@ class GroupMoments:
 
     @classmethod
     def from_data(cls, X, sensitive_features, sample_weight=None) -> "GroupMoments":
-        """Moments of a table.
+        """Moments of a table X (n, d), which may be sparse, a memory map or a frame, read block by block.
 
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features; memory maps and data frames (pandas, polars, pyarrow) are read block by block.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group labels; several columns make each combination of their values a group.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
+        Several columns of labels make each combination of their values a group; weights (n,) are not negative.
         """
         sums = MomentAccumulator()
         sums.add(X, sensitive_features, sample_weight)
@@ -126,31 +114,20 @@ class GroupMoments:
         A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
         """
         batches = FunctionStream(batches) if callable(batches) else batches
-        sums, at = MomentAccumulator(), 0
+        sums = MomentAccumulator()
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
-                raise DataError(
-                    f"batch {number} is a {type(batch).__name__}; needed is (X, groups) or (X, groups, weights)."
-                )
-            n = length(batch[0])
-            with in_batch(number, at, n):
-                sums.add(*batch)
-                sums.names = sums.names or getattr(batches, "feature_names", None)
-                sums.require_finite(batch[0])
-            at += n
+                raise DataError(f"batch {number} is a {type(batch).__name__}; needed is (X, groups[, weights]).")
+            sums.add(*batch)
+            sums.names = sums.names or getattr(batches, "feature_names", None)
+            sums.require_finite(batch[0])
         return cls(*sums.result())
 
     @classmethod
     def from_dask(cls, X, sensitive_features) -> "GroupMoments":
-        """Moments of a Dask array or data frame, summed where its chunks lie and merged along a tree of pairs.
+        """Moments of a Dask array or data frame, and labels or names of columns, as in ``DaskStream``.
 
-        They are computed by the current cluster of Dask, if there is one (``distributed.Client(address)``). G d^2
-        numbers travel for each chunk, never its rows.
-
-        Parameters
-        ----------
-        X, sensitive_features : dask Array or DataFrame, and labels or names of columns
-            As in ``DaskStream``.
+        They are summed where the chunks lie, by the current cluster: G d^2 numbers travel for each chunk, never rows.
         """
         from .dask import summed_chunks
 
@@ -161,10 +138,8 @@ class GroupMoments:
             return NotImplemented
         names = self.feature_names or other.feature_names
         if self.d != other.d or names != (other.feature_names or names):
-            raise DataError(
-                f"moments of different features cannot be added: {self.d} and {other.d} features, names "
-                f"{_some(self.feature_names)} and {_some(other.feature_names)}. Select the same on both sides first."
-            )
+            seen = f"{self.d} and {other.d}, {_some(self)} and {_some(other)}"
+            raise DataError(f"moments of different features cannot be added: {seen}. Select the same on both sides.")
         labels = union_labels(self.labels, other.labels)
         total = zeros(len(labels), self.d)
         for part in (self, other):
@@ -211,18 +186,15 @@ class GroupMoments:
 
     def position(self, feature) -> int:
         """The position of a feature, from 0, that is given by its name or its position."""
-        if isinstance(feature, str):
-            if not self.feature_names or feature not in self.feature_names:
-                raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
+        if isinstance(feature, str) and feature in (self.feature_names or ()):
             return self.feature_names.index(feature)
-        if isinstance(feature, bool) or not isinstance(feature, Integral) or not -self.d <= feature < self.d:
-            raise DataError(f"no feature {feature!r}; needed is a name or a position below {self.d}, not a mask.")
-        return int(feature)
+        if isinstance(feature, Integral) and not isinstance(feature, bool) and -self.d <= feature < self.d:
+            return int(feature)
+        raise DataError(f"no feature {feature!r}; needed is a position below {self.d} or a name: {_some(self)}.")
 
     def __repr__(self) -> str:
-        shown = [f"{label_text(label)} ({count:g})" for label, count in zip(self.labels, self.counts, strict=True)]
-        shown = [*shown[:6], "..."] if len(shown) > 6 else shown
-        return f"GroupMoments(n={self.n:g}, d={self.d}, groups: {', '.join(shown)})"
+        shown = (f"{label_text(label)} ({count:g})" for label, count in zip(self.labels, self.counts, strict=True))
+        return f"GroupMoments(n={self.n:g}, d={self.d}, groups: {first_few(shown)})"
 
     # -- changing: each returns new moments -----------------------------------------------------------------------
 
@@ -265,10 +237,7 @@ class GroupMoments:
         return GroupMoments(self.labels, self.counts, centred @ V, 0.5 * (scatters + scatters.transpose(0, 2, 1)))
 
     def standardised(self, reference: "GroupMoments | None" = None) -> "GroupMoments":
-        """The moments after subtracting the mean and dividing by the population standard deviation of ``reference``.
-
-        The reference is these moments themselves unless others (those of the training part) are given.
-        """
+        """The moments in units of the mean and population standard deviation of ``reference``, or of their own."""
         reference = self if reference is None else reference
         scale = reference.scale()
         means, scatters = (self.means - reference.mean) / scale, self.scatters / np.outer(scale, scale)
@@ -284,17 +253,19 @@ class GroupMoments:
 
     def save(self, path) -> None:
         """Write a compressed ``.npz`` without pickles; of the scatters the upper triangles are stored."""
-        arrays = {
-            "version": FORMAT,
-            "attributes": np.array(self.labels.dtype.names or (), dtype=str),
-            "counts": self.counts,
-            "means": self.means,
-            "scatters": self.scatters[:, *np.triu_indices(self.d)],
-            "feature_names": np.array(self.feature_names or (), dtype=str),
-        }
-        columns = [self.labels[name] for name in self.labels.dtype.names or ()] or [self.labels]
+        attributes = self.labels.dtype.names or ()
+        columns = [self.labels[name] for name in attributes] or [self.labels]
         with open(path, "wb") as file:  # numpy would add an ending to a path
-            np.savez_compressed(file, **arrays, **{f"labels.{i}": column for i, column in enumerate(columns)})
+            np.savez_compressed(
+                file,
+                version=FORMAT,
+                attributes=np.array(attributes, dtype=str),
+                counts=self.counts,
+                means=self.means,
+                scatters=self.scatters[:, *np.triu_indices(self.d)],
+                feature_names=np.array(self.feature_names or (), dtype=str),
+                **{f"labels.{i}": column for i, column in enumerate(columns)},
+            )
 
     @classmethod
     def load(cls, path) -> "GroupMoments":
@@ -329,7 +300,5 @@ def _weighted_products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return scaled.T @ scaled  # one symmetric rank update: symmetric to the last bit
 
 
-def _some(names: tuple[str, ...] | None) -> str:
-    if names is None:
-        return "none (unnamed)"
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+def _some(moments: GroupMoments) -> str:
+    return "unnamed" if moments.feature_names is None else first_few(moments.feature_names)

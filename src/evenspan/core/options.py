@@ -1,8 +1,4 @@
-"""One declarative table of options for each estimator: what a constructor argument may be, and the words for it.
-
-A class lists its options once, ``_options = {"tol": number(0, low_open=True), ...}``; ``fit`` calls
-``_check_options()``.
-"""
+"""What a constructor argument may be: a class lists it, ``_options = {"tol": number(0, low_open=True), ...}``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -27,15 +23,14 @@ class Option:
             raise ConfigurationError(f"{name}={value!r}; needed is {self.needed}.")
         return value
 
-    def or_none(self, meaning: str = "") -> "Option":
-        """The same option, which may also be None; ``meaning`` says what None stands for."""
-        words = f"{self.needed}, or None{meaning and f' ({meaning})'}"
-        return Option(lambda value: value is None or self.allows(value), words)
+    def __or__(self, other: "Option") -> "Option":
+        """What either allows."""
+        return Option(lambda value: self.allows(value) or other.allows(value), f"{self.needed}, or {other.needed}")
 
-    def or_one_of(self, *words: str) -> "Option":
-        """The same option, which may also be one of some words."""
-        other = one_of(*words)
-        return Option(lambda value: other.allows(value) or self.allows(value), f"{self.needed}, or {other.needed}")
+
+def none(meaning: str) -> Option:
+    """None, and what it stands for."""
+    return Option(lambda value: value is None, f"None ({meaning})")
 
 
 def one_of(*words: str) -> Option:
@@ -74,7 +69,6 @@ def flag() -> Option:
 class Options:
     """Mixin of every estimator: checks the constructor's arguments against the class's table of options."""
 
-    #: Argument -> what it may be. A subclass extends its parent's table: ``_options = {**Parent._options, ...}``.
     _options: ClassVar[Mapping[str, Option]] = {}
 
     def _check_options(self) -> None:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from .errors import ConfigurationError, DataError, FeatureTypeError, GroupError
 from .groups import encode_groups
+from .inputs import first_few, require_package
 from .options import whole
 from .streams import Stream
 
@@ -23,8 +24,7 @@ class ParquetStream(Stream):
     ----------
     path : str, Path, list of these, or pyarrow.dataset.Dataset
         A file, several files, a folder (its files in the order of their paths, those in folders such as ``year=2020``
-        with the column ``year``), or a data set of pyarrow, filtered if need be. Arrow files (Feather, IPC) are read
-        as well. Files must not change between two passes.
+        with the column ``year``), or a data set of pyarrow, filtered if need be.
     sensitive_features : str or list of str
         The column of the groups, or several columns for several attributes. They are no features.
     columns : list of str, optional
@@ -92,8 +92,8 @@ class ParquetStream(Stream):
         """The sensitive columns of a table or record batch."""
         if missing := [name for name in self.attributes if records.column(name).null_count]:
             raise GroupError(
-                f"sensitive column {missing[0]!r} has missing values. Drop those rows (pass a pyarrow.dataset.Dataset "
-                "with a filter), or give them a label of their own."
+                f"sensitive column {missing[0]!r} has missing values. Give them a label of their own, or pass a "
+                "pyarrow.dataset.Dataset that filters them out."
             )
         groups = records.select(self.attributes).to_pandas()
         return groups[self.attributes[0]].to_numpy() if len(self.attributes) == 1 else groups
@@ -101,24 +101,16 @@ class ParquetStream(Stream):
 
 def _dataset(path):
     """The data set of pyarrow that a path, a list of paths or a data set stands for."""
-    try:
-        from pyarrow import dataset
-    except ImportError as error:
-        raise ConfigurationError(
-            "reading Parquet and Arrow files needs pyarrow, which is not installed: pip install 'evenspan[scale]'."
-        ) from error
+    dataset = require_package("pyarrow.dataset", "scale").dataset
     if isinstance(path, dataset.Dataset):
         return path
-    files, options = [], {}
-    for place in map(Path, path if isinstance(path, list | tuple) else [path]):
-        if not place.exists():
-            raise DataError(f"{place} does not exist. Give a file, a folder of files or a pyarrow.dataset.Dataset.")
-        if place.is_dir():
-            found = sorted(file for file in place.rglob("*") if file.suffix.lower() in FORMATS)
-            files += [file for file in found if not any(part[0] in "._" for part in file.relative_to(place).parts)]
-            options = {"partitioning": "hive", "partition_base_dir": str(place)}
-        else:
-            files.append(place)
+    files, options = list(map(Path, path if isinstance(path, list | tuple) else [path])), {}
+    if missing := [file for file in files if not file.exists()]:
+        raise DataError(f"{missing[0]} does not exist. Give a file, a folder of files or a pyarrow.dataset.Dataset.")
+    if files and files[0].is_dir():
+        options = {"partitioning": "hive", "partition_base_dir": str(files[0])}
+        found = [file.relative_to(files[0]) for file in sorted(files[0].rglob("*")) if file.suffix.lower() in FORMATS]
+        files = [files[0] / file for file in found if not any(part[0] in "._" for part in file.parts)]
     formats = {FORMATS.get(file.suffix.lower()) for file in files}
     if len(formats) != 1 or None in formats:
         found = ", ".join(sorted({file.suffix or "no ending" for file in files})) or "no such file"
@@ -137,8 +129,6 @@ def _common_type(schema, features: list[str]) -> np.dtype:
     kinds = {name: schema.field(name).type for name in features}
     numeric = (types.is_floating, types.is_integer, types.is_boolean)
     if bad := [f"{name!r} ({kind})" for name, kind in kinds.items() if not any(test(kind) for test in numeric)]:
-        raise FeatureTypeError(
-            f"{len(bad)} of {len(features)} columns are not numeric: {', '.join(bad[:5])}. Encode them as numbers "
-            "first, or choose others: columns=[...]."
-        )
+        seen = f"{len(bad)} of {len(features)} columns are not numeric: {first_few(bad)}"
+        raise FeatureTypeError(f"{seen}. Encode them as numbers first, or choose others: columns=[...].")
     return np.dtype(np.float32 if all(types.is_float32(kind) for kind in kinds.values()) else np.float64)

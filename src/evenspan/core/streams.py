@@ -1,7 +1,7 @@
 """Streams: data read in batches, as often as a method needs, never as a whole.
 
 Every pass yields ``(X, sensitive_features)``: a numeric array of shape (b, d), and the groups of its b rows in any form
-that ``encode_groups`` takes. A mistake is told with the number of its batch and its rows.
+that ``encode_groups`` takes.
 """
 
 from abc import ABC, abstractmethod
@@ -11,22 +11,19 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .errors import ConfigurationError, DataError, GroupError
+from .errors import DataError, GroupError
 from .groups import encode_groups
-from .inputs import feature_names, in_batch, in_pandas, length, require_numeric_columns, row_blocks, rows_of
+from .inputs import feature_names, in_pandas, length, require_numeric_columns, row_blocks, rows_of
 from .options import whole
 
 
 class Stream(ABC):
-    """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row.
-
-    A stream of data frames knows the names of the columns after its first batch.
-    """
+    """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row."""
 
     one_shot: bool = False  #: Whether the stream can be read only once.
     n_rows: int | None = None  #: Where it is known, as the next.
     n_features: int | None = None
-    feature_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] | None = None  #: Of data frames known after the first batch.
     labels: np.ndarray | None = None  #: Sorted labels of all groups, where they are found without reading the features.
 
     @abstractmethod
@@ -35,26 +32,24 @@ class Stream(ABC):
 
     def _checked(self, raw: Iterable) -> Iterator[tuple]:
         """The batches of one pass as arrays with their groups; they must have the same features."""
-        at = 0
+        empty = True
         for number, item in enumerate(raw, 1):
             if not isinstance(item, tuple | list) or len(item) != 2:
-                raise DataError(f"batch {number} (from row {at}) is a {type(item).__name__}; needed is (X, groups).")
+                raise DataError(f"batch {number} is a {type(item).__name__}; needed is (X, groups).")
             X, groups = item
-            with in_batch(number, at, length(X)):
-                n, d, rows = row_blocks(X)
-                names = feature_names(X)
-                if d == 0 or d != (self.n_features or d):
-                    raise DataError(f"it has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
-                if names and names != (self.feature_names or names):
-                    raise DataError(f"its columns are {names[:5]}, those before it {self.feature_names[:5]}.")
-                if (labelled := length(groups)) is not None and labelled != n:
-                    raise GroupError(f"there are {labelled} group labels for {n} rows. Yield one for each row.")
+            (n, d, rows), names = row_blocks(X), feature_names(X)
+            if d == 0 or d != (self.n_features or d):
+                raise DataError(f"batch {number} has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
+            if names and names != (self.feature_names or names):
+                raise DataError(f"batch {number} has columns {names[:5]}, those before it {self.feature_names[:5]}.")
+            if (labelled := length(groups)) is not None and labelled != n:
+                raise GroupError(f"batch {number} has {labelled} group labels for {n} rows. Yield one for each row.")
             if self.n_features is None:
                 self.n_features, self.feature_names = d, names
-            at += n
             if n:
+                empty = False
                 yield np.asarray(rows(0, n)), groups
-        if at == 0:
+        if empty:
             raise DataError("the stream is empty: it has not one row. Needed is at least one batch (X, groups).")
 
 
@@ -87,10 +82,7 @@ class ArrayStream(Stream):
         X = in_pandas(X)
         X = X.tocsr() if sparse.issparse(X) else X if hasattr(X, "shape") else np.asarray(X)
         if len(X.shape) != 2:
-            raise DataError(
-                f"X has shape {tuple(X.shape)}; needed is a table of n rows and d columns. "
-                "An array of images becomes one by X.reshape(len(X), -1)."
-            )
+            raise DataError(f"X has shape {X.shape}; needed is (n, d): images become rows by X.reshape(len(X), -1).")
         require_numeric_columns(X)
         # HDF5 hands out text as bytes unless it is asked for text.
         text = hasattr(sensitive_features, "asstr") and sensitive_features.dtype.kind in "OS"
@@ -98,10 +90,8 @@ class ArrayStream(Stream):
         if not (text or hasattr(groups, "shape")):
             groups = np.asarray(groups, dtype=object)
         if length(groups) != X.shape[0]:
-            raise GroupError(
-                f"sensitive_features has {length(groups) or 0} rows but X has {X.shape[0]}. Pass one entry for each "
-                "row of X, in the same order."
-            )
+            seen = f"sensitive_features has {length(groups) or 0} rows but X has {X.shape[0]}"
+            raise GroupError(f"{seen}. Pass one entry for each row of X.")
         self.X, self.sensitive_features = X, groups
         self.n_rows, self.n_features, self.feature_names = int(X.shape[0]), int(X.shape[1]), feature_names(X)
 
@@ -121,9 +111,8 @@ class FunctionStream(Stream):
     Parameters
     ----------
     make : callable
-        Takes nothing and returns an iterable of ``(X, sensitive_features)``, for instance a generator function. To be
-        read several times it must give the same rows in the same order every time: draw random numbers from a
-        generator with a fixed seed that is made inside.
+        Takes nothing and returns an iterable of ``(X, sensitive_features)``, for instance a generator function. It must
+        give the same rows every time: random numbers come from a generator with a fixed seed that is made inside.
 
     Examples
     --------
@@ -138,11 +127,6 @@ class FunctionStream(Stream):
     """
 
     def __init__(self, make: Callable[[], Iterable]):
-        if not callable(make):
-            raise ConfigurationError(
-                f"make is a {type(make).__name__}; needed is a function without arguments that returns the batches of "
-                "a pass, for instance FunctionStream(lambda: batches)."
-            )
         self.make = make
 
     def __iter__(self) -> Iterator[tuple]:
@@ -159,19 +143,13 @@ class OneShotStream(Stream):
 
     def __iter__(self) -> Iterator[tuple]:
         if self._iterator is None:
-            raise DataError(
-                "this stream can be read only once, and a pass over it has been started already. Pass a function that "
-                "makes the batches anew, FunctionStream(make), or ask for a single pass."
-            )
+            raise DataError("this stream can be read only once. Pass a function that makes it: FunctionStream(make).")
         iterator, self._iterator = self._iterator, None
         return self._checked(iterator)
 
 
 def as_stream(source) -> Stream:
-    """A stream as it is, a function as a ``FunctionStream``, an iterator as a ``OneShotStream``.
-
-    Anything else is refused, because a table, a file and a list of batches would look alike.
-    """
+    """A stream as it is, a function as a ``FunctionStream``, an iterator as a ``OneShotStream``; nothing else."""
     if isinstance(source, Stream):
         return source
     if callable(source):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import label_text
+from ..core.inputs import first_few, require_package
 from ..core.moments import GroupMoments
 from ..methods import of_estimator
 from ..metrics import linear_map
@@ -16,23 +17,14 @@ from ..metrics.linear_map import in_units, map_errors, second_moments
 from .method_looks import looks
 from .style import settings
 
-#: Means and scales of estimators are the same up to this share of their size.
-SAME = 1e-9
-
 
 @contextmanager
 def drawing(ax):
     """Axes to draw on, a new figure's unless given; the look of the book holds inside and nothing global changes."""
-    try:
-        import matplotlib as mpl
-        from matplotlib import pyplot as plt
-    except ImportError as error:
-        raise ConfigurationError(
-            "drawing needs matplotlib, which is not installed: pip install 'evenspan[audit]'."
-        ) from error
+    mpl = require_package("matplotlib.pyplot", "audit")
     with mpl.rc_context(settings()):
         if ax is None:
-            _, ax = plt.subplots(figsize=(7.2, 5.0), layout="constrained")
+            _, ax = mpl.pyplot.subplots(figsize=(7.2, 5.0), layout="constrained")
         yield ax
 
 
@@ -69,13 +61,8 @@ class Judged:
         answers = {name: linear_map(one) for name, one in fitted.items()}
         first_name, first = next(iter(answers.items()))
         for name, answer in answers.items():
-            pairs = {
-                "n_components": (first.V.shape, answer.V.shape),
-                "mean": (first.mean, answer.mean),
-                "scale": (_scale(first), _scale(answer)),
-            }
-            unlike = [what for what, (a, b) in pairs.items() if np.shape(a) != np.shape(b) or not _same(a, b)]
-            if unlike:
+            pairs = {what: (part(first), part(answer)) for what, part in SHARED.items()}
+            if unlike := [what for what, (a, b) in pairs.items() if a.shape != b.shape or not _same(a, b)]:
                 raise ConfigurationError(
                     f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
                     "figure. Fit them to the same rows, with the same n_components and standardize."
@@ -91,10 +78,8 @@ class Judged:
     def require_two(self, what: str) -> None:
         """GroupError unless there are two groups."""
         if self.seen.G != 2:
-            raise GroupError(
-                f"there are {self.seen.G} groups ({', '.join(texts(self.seen.labels)[:6])}); {what} is about two. "
-                "Select two of them, or use FrontierDisplay with against='worst'."
-            )
+            seen = f"there are {self.seen.G} groups ({first_few(texts(self.seen.labels))}); {what} is about two"
+            raise GroupError(f"{seen}. Select two of them, or use FrontierDisplay with against='worst'.")
 
 
 class RangeDisplay:
@@ -110,14 +95,8 @@ class RangeDisplay:
         ----------
         estimator : fitted linear estimator, FairSubspace, or dict of them
             All with the same number of components, mean and scale.
-        X : array-like or DataFrame of shape (n, d), optional
-            Rows to judge on. Either these or ``moments``.
-        moments : GroupMoments, optional
-            Moments to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame; or str, list of str
-            Groups of the rows; with moments which of their attributes make the groups, all but "block" unless given.
-        sample_weight : array-like of shape (n,), optional
-            Frequency weights of the rows.
+        X, moments, sensitive_features, sample_weight : optional
+            Rows or moments to judge on, and their groups, as in ``GroupFrame``.
         ax : Axes, optional
             Axes of matplotlib to draw on; those of a new figure unless given.
         **kwargs : dict
@@ -150,9 +129,13 @@ def plain(text) -> str:
     return str(text).replace("$", r"\$")
 
 
-def _same(a, b) -> bool:
-    return np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(b).max(initial=0.0))
+#: What estimators in one figure have in common.
+SHARED = {
+    "n_components": lambda answer: np.array(answer.V.shape),
+    "mean": lambda answer: answer.mean,
+    "scale": lambda answer: np.ones(len(answer.mean)) if answer.scale is None else answer.scale,
+}
 
 
-def _scale(answer) -> np.ndarray:
-    return np.ones(len(answer.mean)) if answer.scale is None else answer.scale
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    return np.allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max(initial=0.0))

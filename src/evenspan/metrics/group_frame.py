@@ -1,7 +1,6 @@
 """GroupFrame: metrics of a representation by group, as fairlearn's MetricFrame has them of predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import Literal
 
 import numpy as np
@@ -9,7 +8,7 @@ import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import attribute_columns, positions
-from ..core.inputs import length, require_generator, warn_of_order, whole_number
+from ..core.inputs import first_few, length, require_generator, warn_of_order, whole_number
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
@@ -18,18 +17,14 @@ from .linear_map import GROUP_METRICS, linear_map, one_group
 DEFAULT = ("error", "loss", "explained variance", "mean distance")
 #: Named metrics that are functions of sums over blocks, so that a sample needs no moments.
 SUMMED = ("error", "mean distance", "count")
-#: Blocks that rows are dealt to unless told.
-BLOCKS = 100
-
 Compare = Literal["between_groups", "to_overall"]
 
 
 class GroupFrame:
-    r"""Metrics of one or several fitted representations, for every group and for all rows.
+    r"""Metrics of one or several fitted representations, for every group and for all rows, from group moments.
 
-    What fairlearn's ``MetricFrame`` is for predictions, without a target: names and meanings of the members are the
-    same, the differences are listed under Notes. Everything is computed from group moments, so that rows are needed
-    once at most. The named metrics, with c the point that the map subtracts and k its components:
+    Its members mean what they mean in fairlearn's ``MetricFrame`` (see Notes). The named metrics, with c the point that
+    the map subtracts and k its components:
 
     - ``"error"``: mean squared distance between a row and its reconstruction,
       :math:`e_g = \frac1{n_g} \sum_{i \in g} \lVert x_i - \hat x_i \rVert^2`;
@@ -53,14 +48,12 @@ class GroupFrame:
     sample_weight : array-like of shape (n,), optional
         Frequency weights, with X only.
     metrics : str, callable, sequence or dict of them
-        Names from above, or functions ``metric(moments of one group, subspace) -> float``; all rows together are given
-        to them as one group as well. For LEACE, which does not project, ``subspace`` is a map with ``V``, ``B`` and
-        ``mean``.
+        Names from above, or functions ``metric(moments of one group, subspace) -> float``, which are given all rows as
+        one group as well. For LEACE, which does not project, ``subspace`` is a map with ``V``, ``B`` and ``mean``.
     n_boot : int, optional
         Samples drawn for intervals; goes with ``ci_quantiles``.
     ci_quantiles : sequence of float, optional
-        Quantiles of the samples that ``interval`` returns, each between 0 and 1: ``[0.025, 0.975]`` for intervals of 95
-        per cent.
+        Quantiles of the samples that ``interval`` returns: ``[0.025, 0.975]`` for intervals of 95 per cent.
     n_blocks : int, optional
         Blocks that the rows of X are dealt to. Unless given 100, or as many as there are rows.
     random_state : None, int or Generator
@@ -79,10 +72,10 @@ class GroupFrame:
 
     Notes
     -----
-    Different from ``MetricFrame`` of fairlearn 0.15: there is no target and no control feature; metrics see moments and
-    return one number; combinations of attributes that do not occur have no row; ``interval`` stands for all that end in
-    ``_ci``, draws blocks of rows, and refuses a group that is absent from more than one sample in twenty. A difference
-    between groups is never negative: its interval does not contain 0 even where the groups do not differ.
+    Other than ``MetricFrame`` of fairlearn 0.15: there is no target and no control feature; combinations of attributes
+    that do not occur have no row; ``interval`` stands for all that end in ``_ci``, draws blocks of rows, and refuses a
+    group that is absent from more than one sample in twenty. A difference between groups is never negative: its
+    interval does not contain 0 even where the groups do not differ.
 
     References
     ----------
@@ -165,10 +158,7 @@ class GroupFrame:
         One entry for each of ``ci_quantiles``, of the form of what it is an interval of.
         """
         if self._samples is None:
-            raise ConfigurationError(
-                "no samples were drawn, so there are no intervals. Pass n_boot and ci_quantiles, for instance "
-                "n_boot=1000, ci_quantiles=[0.025, 0.975]."
-            )
+            raise ConfigurationError("no samples were drawn. Pass n_boot=1000, ci_quantiles=[0.025, 0.975], say.")
         if of == "by_group":
             return [self._rows(found) for found in quantiles(self._samples[0], self.ci_quantiles, self._labels)]
         found = _summary(of, method, *self._samples)
@@ -235,12 +225,8 @@ def _evaluate(column: tuple, moments: GroupMoments) -> np.ndarray:
     if isinstance(metric, str):
         return GROUP_METRICS[metric](moments, answer)
     found = [metric(one_group(moments, g), answer) for g in range(moments.G)]
-    for value in found:
-        if not isinstance(value, Real) and np.shape(value) != ():
-            raise DataError(
-                f"metric {name!r} returned a {type(value).__name__} of shape {np.shape(value)}; needed is one number "
-                "for each group."
-            )
+    if any(np.shape(value) != () for value in found):
+        raise DataError(f"metric {name!r} returned arrays of shape {np.shape(found[0])}; needed is a number.")
     return np.array(found, dtype=np.float64)
 
 
@@ -271,30 +257,24 @@ def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMomen
     warn_of_order(X, sensitive_features)
     if BLOCK in columns:
         raise GroupError("the name 'block' is taken, and cannot be that of a sensitive feature. Rename the column.")
-    for name, values in columns.items():
-        if len(values) != n:
-            raise GroupError(f"{name!r} has {len(values)} rows but X has {n}. Pass one entry for each row of X.")
+    if any(len(values) != n for values in columns.values()):
+        raise GroupError(f"sensitive_features and X ({n} rows) differ in length. Pass one entry for each row of X.")
     frame = pd.DataFrame(columns)
     if blocks is not None:
         n_blocks, rng = blocks
-        frame.insert(0, BLOCK, assign_blocks(n, min(n, BLOCKS) if n_blocks is None else n_blocks, rng))
+        frame.insert(0, BLOCK, assign_blocks(n, min(n, 100) if n_blocks is None else n_blocks, rng))
     return GroupMoments.from_data(X, frame, sample_weight), list(columns)
 
 
 def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
     if not isinstance(moments, GroupMoments) or sample_weight is not None:
-        raise DataError(
-            f"moments is a {type(moments).__name__}, sample_weight a {type(sample_weight).__name__}; needed are rows "
-            "as X, or GroupMoments alone, which hold the weights of their rows."
-        )
+        raise DataError("needed are rows as X, or GroupMoments alone, which hold the weights of their rows.")
     others = [name for name in moments.attributes if name != BLOCK]
     chosen = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
     chosen = others if chosen is None else list(chosen)
     if not chosen or not all(isinstance(name, str) and name in others for name in chosen):
-        raise GroupError(
-            f"sensitive_features={sensitive_features!r} with moments; needed are names of their attributes, which are "
-            f"{', '.join(others) or 'none'}."
-        )
+        seen = f"sensitive_features={sensitive_features!r} with moments"
+        raise GroupError(f"{seen}; needed are names of their attributes, which are {', '.join(others) or 'none'}.")
     return moments.marginal(*([BLOCK] if blocks is not None else []), *chosen), chosen
 
 
@@ -304,10 +284,8 @@ def _require_features(moments: GroupMoments, fitted) -> None:
         raise DataError(f"the rows have {moments.d} features, the estimator was fitted to {d}. Pass the same features.")
     names = getattr(fitted, "feature_names_in_", None)
     if names is not None and moments.feature_names is not None and tuple(names) != moments.feature_names:
-        raise DataError(
-            f"the features are {', '.join(moments.feature_names[:5])}, ...; the estimator was fitted to "
-            f"{', '.join(map(str, names[:5]))}, ... Pass the same features in the same order."
-        )
+        seen, fitted_to = first_few(moments.feature_names), first_few(names)
+        raise DataError(f"the features are {seen}; the estimator was fitted to {fitted_to}. Pass these in this order.")
 
 
 def _named_metrics(metrics) -> dict[str, str | Callable]:
@@ -322,9 +300,9 @@ def _named_metrics(metrics) -> dict[str, str | Callable]:
         raise ConfigurationError("metrics is empty; needed is at least one.")
     for metric in named.values():
         if not callable(metric) and metric not in GROUP_METRICS:
+            known = ", ".join(map(repr, GROUP_METRICS))
             raise ConfigurationError(
-                f"no metric {metric!r}; needed is one of {', '.join(map(repr, GROUP_METRICS))} or a function "
-                "metric(moments, subspace)."
+                f"no metric {metric!r}; needed is {known} or a function metric(moments, subspace)."
             )
     return named
 

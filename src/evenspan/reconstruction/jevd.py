@@ -9,7 +9,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, one_of, whole
+from ..core.options import Option, none, one_of, whole
 from .group_errors import ReconstructionEstimator, best_kept, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .relaxation import relax
@@ -121,7 +121,7 @@ class JEVDPCA(ReconstructionEstimator):
         "mode": one_of(*MAX_ITER),
         "center": one_of("overall", "group", "none"),
         "init": one_of("pooled", "identity"),
-        "max_iter": whole(1).or_none("the default of the mode"),
+        "max_iter": whole(1) | none("the default of the mode"),
     }
 
     def __init__(self, n_components=2, *, mode="orthogonal", center="overall", init="pooled", max_iter=None):

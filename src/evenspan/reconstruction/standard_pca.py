@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..core.answer import FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, FairSubspace, ky_fan_certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import top_eigenspace
@@ -91,10 +91,10 @@ class StandardPCA(SubspaceEstimator):
         groups = np.full(X.shape[0], "all") if sensitive_features is None else sensitive_features
         return self._fit_moments(self._moments(X, groups, sample_weight))
 
-    def _answer(self, moments: GroupMoments) -> FairSubspace:
+    def _answer(self, moments: GroupMoments) -> Answer:
         require_center(self)
         k = require_components(self.n_components, moments.d, moments.d, "")
         if not self.standardize:
-            return principal_subspace(moments, k, center=self.center)
+            return Answer(principal_subspace(moments, k, center=self.center))
         answer = principal_subspace(moments.standardised(), k)
-        return FairSubspace(answer.V, moments.mean, answer.certificate, moments.scale())
+        return Answer(FairSubspace(answer.V, moments.mean, answer.certificate, moments.scale()))

@@ -24,7 +24,7 @@ from ..core.inputs import (
 )
 from ..core.kernels import resolve_kernel
 from ..core.linalg import signs_of, top_eigenspace
-from ..core.options import Option, Options, whole
+from ..core.options import Option, Options, none, whole
 from .constraints import favourable_rows, split_attributes
 from .fair_pca import FairPCA
 
@@ -133,7 +133,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     _options: ClassVar[Mapping[str, Option]] = {
         **{name: FairPCA._options[name] for name in FairPCA._options if name != "standardize"},
-        "n_landmarks": whole(1).or_none("the matrix of all rows"),
+        "n_landmarks": whole(1) | none("the matrix of all rows"),
     }
 
     def __init__(

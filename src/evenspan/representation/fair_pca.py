@@ -12,7 +12,7 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of
+from ..core.options import Option, none, number, one_of
 from ..reconstruction.standard_pca import CENTER_OPTIONS, principal_subspace, require_center
 from .constraints import (
     GROUP_OPTIONS,
@@ -127,7 +127,7 @@ class FairPCA(SubspaceEstimator):
         "match": one_of("mean", "covariance"),
         "covariance_fraction": number(0, 1, low_open=True),
         **CENTER_OPTIONS,
-        "tradeoff": number(0, 1).or_none("no second block"),
+        "tradeoff": number(0, 1) | none("no second block"),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
     }
 

@@ -10,7 +10,7 @@ from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.options import Option, whole
+from ..core.options import Option, none, whole
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
@@ -87,7 +87,7 @@ class INLP(ErasingEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
-        "max_iter": whole(1).or_none("until it is idle"),
+        "max_iter": whole(1) | none("until it is idle"),
     }
 
     def __init__(

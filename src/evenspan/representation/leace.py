@@ -12,7 +12,7 @@ from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import span, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, one_of
+from ..core.options import Option, none, one_of
 from .constraints import (
     GROUP_OPTIONS,
     mean_constraints,
@@ -151,7 +151,7 @@ class LEACE(SubspaceEstimator):
     """
 
     _options: ClassVar[Mapping[str, Option]] = {
-        "keep": one_of("classes", "values").or_none("no target"),
+        "keep": one_of("classes", "values") | none("no target"),
         **GROUP_OPTIONS,
     }
 

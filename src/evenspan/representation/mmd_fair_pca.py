@@ -13,7 +13,7 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, whole
+from ..core.options import Option, number, one_of, whole
 from .constraints import GROUP_OPTIONS, codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
@@ -161,7 +161,7 @@ class MMDFairPCA(PointsEstimator):
     _first_weight: ClassVar[float] = 1.0
     _options: ClassVar[Mapping[str, Option]] = {
         "tol": number(0, low_open=True),
-        "bandwidth": number(0, low_open=True).or_one_of("median"),
+        "bandwidth": number(0, low_open=True) | one_of("median"),
         "max_iter": whole(1),
         "max_inner": whole(1),
         "on_single_group": GROUP_OPTIONS["on_single_group"],

@@ -82,7 +82,7 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
             row -= total * origin
     sums = products[-G:].astype(np.float64)
     if not np.isfinite(sums).all():  # one bad entry spoils the sum of its column
-        refuse_entries("NaN or inf", (~np.isfinite(X)).sum(axis=0), None)
+        refuse_entries(X, None)
     squares = _squared_distances(X, origin) if operand.squares else 0.0
     slab_products = products[:-G].reshape(len(slabs), W.shape[1], X.shape[1]).transpose(0, 2, 1)
     return BlockSums(totals[-G:].copy(), sums, slab_products, squares, len(X))

@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from ..core.errors import ComponentsError
 from ..core.estimator import require_components
 from ..core.linalg import span_of_rows, symmetrise
-from ..core.options import Option, number, whole
+from ..core.options import Option, none, number, whole
 from ..reconstruction.fantope import clip_to_sum
 from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share, surviving_basis
 
@@ -153,7 +153,7 @@ class RLACE(ErasingEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
-        "rank": whole(1).or_none("one less than the groups"),
+        "rank": whole(1) | none("one less than the groups"),
         "max_iter": whole(1),
         "learning_rate": number(0, low_open=True),
         "epsilon": number(0, low_open=True),

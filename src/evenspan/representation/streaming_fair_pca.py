@@ -10,9 +10,9 @@ from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ConfigurationError, DataError, FairWarning, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import encode_groups, label_text, positions, union_labels
-from ..core.inputs import in_batch, require_generator, warn_caller
+from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of, whole
+from ..core.options import Option, none, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, PowerOptions, batch_sums
 from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
@@ -38,7 +38,7 @@ class BlockReader:
             while len(self.labels) < 2 and (batch := next(batches, None)) is not None:
                 self.labels = union_labels(self.labels, encode_groups(batch[1])[0])
         self._batches: Iterator = chain([first], batches)  # of what can be read only once
-        self._rest, self._number, self._at = None, 0, 0  # of the last batch; batches and rows read in this pass
+        self._rest = None  # of the last batch
         X = np.ascontiguousarray(first[0])
         self.d, pixels = X.shape[1], X.dtype.kind in "bu" and X.dtype.itemsize == 1
         self.dtype = np.dtype(np.float32 if pixels or X.dtype == np.float32 else np.float64)
@@ -48,7 +48,7 @@ class BlockReader:
     def start_pass(self) -> None:
         """Begin at the first row; what can be read only once goes on where it is."""
         if not self.one_shot:
-            self._batches, self._rest, self._number, self._at = iter(self.stream), None, 0, 0
+            self._batches, self._rest = iter(self.stream), None
 
     def read(self, rows: int | None, operand: Operand, G: int) -> BlockSums | None:
         """The sums over the next ``rows`` rows, or over all that are left; None when there are none."""
@@ -57,18 +57,15 @@ class BlockReader:
             X, codes = batch
             take = int(min(wanted, len(X)))
             self._rest = (X[take:], codes[take:]) if take < len(X) else None
-            with in_batch(self._number, self._at, take):
-                part = batch_sums(X[:take], codes[:take], G, operand)
+            part = batch_sums(X[:take], codes[:take], G, operand)
             total = part if total is None else total.__iadd__(part)
-            wanted, self._at = wanted - take, self._at + take
+            wanted -= take
         return total
 
     def _next(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self._rest is None and (found := next(self._batches, None)) is not None:
             X, groups = found
-            self._number += 1
-            with in_batch(self._number, self._at, len(X)):
-                self._rest = X, expected_codes(self.labels, groups, len(X))
+            self._rest = X, expected_codes(self.labels, groups, len(X))
         return self._rest
 
 
@@ -246,9 +243,9 @@ class StreamingFairPCA(SubspaceEstimator):
         **COMPARISON_OPTIONS,
         "center": one_of("overall", "group", "none"),
         "n_blocks": BLOCKS,
-        "block_size": BLOCKS.or_none("whole passes"),
+        "block_size": BLOCKS | none("whole passes"),
         "on_missing": one_of("carry", "skip"),
-        "mean_tol": number(0).or_none("remove all"),
+        "mean_tol": number(0) | none("remove all"),
     }
 
     def __init__(

@@ -9,12 +9,13 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from evenspan.core.errors import DataError, FetchError
+from evenspan.core.errors import DataError
 
 from ...data import Dataset
 from ...data import load as load_registered
 from ...data import table as registered_table
 from ...data.fetch import place, sha256
+from ...errors import FetchError
 
 NAMES = {"adult": "adult-lee2023", "compas": "compas-lee2023", "german": "german-lee2023"}
 
