@@ -59,32 +59,15 @@ def test_leading_eigenspace_in_decreasing_order(k):
 # -- complements --------------------------------------------------------------------------------------------------
 
 
-def independent_columns(d=7, r=3, seed=0):
-    return np.random.default_rng(seed).normal(size=(d, r))
-
-
-@pytest.mark.parametrize("r", range(8))
-def test_complement_is_all_that_is_orthogonal(r):
-    C = independent_columns(r=r)
-    R = complement(C)
-    assert R.shape == (7, 7 - r)
-    assert_orthonormal(R)
-    np.testing.assert_allclose(C.T @ R, 0, atol=1e-13)
-
-
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
-@pytest.mark.parametrize("repeat", ["copy", "combination", "zero", "rounding"])
-def test_rank_does_not_count_dependent_columns_in_any_unit(factor, repeat):
-    C = independent_columns()
-    extra = {
-        "copy": C[:, [0]],
-        "combination": C @ np.array([[1.0], [-2.0], [0.5]]),
-        "zero": np.zeros((7, 1)),
-        "rounding": C[:, [1]] * (1 + 1e-15),
-    }[repeat]
-    for columns in ([C, extra], [extra, C]):
+@pytest.mark.parametrize("r", range(8))
+def test_complement_is_all_that_is_orthogonal_and_dependent_columns_do_not_count(factor, r):
+    C = np.random.default_rng(0).normal(size=(7, r))
+    copy, combination = C[:, :1] * (1 + 1e-15), C.sum(axis=1, keepdims=True)
+    for columns in ([C], [C, copy, np.zeros((7, 1))], [combination, C]):
         R = complement(factor * np.hstack(columns))
-        assert R.shape == (7, 4)
+        assert R.shape == (7, 7 - r)
+        assert_orthonormal(R)
         np.testing.assert_allclose(C.T @ R, 0, atol=1e-12)
 
 
@@ -108,17 +91,13 @@ def test_ties_at_the_cut_go_to_the_preferred_directions(spectrum, size, factor):
     cut = np.sort(size_of)[size - 1]
     below, tied = Q[:, size_of < cut], Q[:, size_of == cut]
     assert angle(below, V @ (V.T @ below)) < 1e-7 if below.shape[1] else True
-    # No choice of directions inside the tied space is preferred: a bound (Ky Fan) and many competitors.
+    # No choice of directions inside the tied space is preferred (Ky Fan).
     free = size - below.shape[1]
     best = np.linalg.eigvalsh(tied.T @ preference @ tied)[::-1][:free].sum(axis=0)
     reached = np.trace(V.T @ preference @ V) - np.trace(below.T @ preference @ below)
     assert reached == pytest.approx(best, rel=1e-9)
-    gains = []
-    for _ in range(50):
-        W = tied @ np.linalg.qr(rng.normal(size=(tied.shape[1], free)))[0]
-        gains.append(np.trace(W.T @ preference @ W))
-    assert max(gains) < reached * (1 + 1e-12)
-    assert min(gains) < 0.98 * reached, "the preference must have something to decide"
+    drawn = tied @ np.linalg.qr(rng.normal(size=(tied.shape[1], free)))[0]
+    assert np.trace(drawn.T @ preference @ drawn) < 0.98 * reached, "the preference must have something to decide"
 
 
 # -- few leading eigenvectors of a large matrix -------------------------------------------------------------------

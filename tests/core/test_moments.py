@@ -69,7 +69,7 @@ def exact(column: np.ndarray, other: np.ndarray) -> tuple[Fraction, Fraction]:
     return sum(a) / len(a), sum(x * y for x, y in zip(a, b, strict=True)) - sum(a) * sum(b) / len(a)
 
 
-@pytest.mark.parametrize("order", ["drifting", "one far row first", "blocks far apart"])
+@pytest.mark.parametrize("order", ["drifting", "one far row first"])
 @pytest.mark.parametrize("shift", [0.0, 1e8])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
@@ -78,8 +78,6 @@ def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
     if order == "one far row first":
         first = np.flatnonzero(groups == groups[0])[0]
         X[first] += 1000.0
-    elif order == "blocks far apart":
-        X += 300.0 * (np.arange(len(X)) // 20)[:, None]
     else:
         at = np.argsort(X[:, 1], kind="stable")
         X, groups = X[at] * 16.0, groups[at]
@@ -101,24 +99,11 @@ def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
         assert abs(textbook - float(exact(rows, rows)[1])) > 1e-10 * textbook
 
 
-@every_way
-@pytest.mark.parametrize("value", [0.1, 1e9 / 3])
-def test_constant_columns_have_no_scatter_at_all(make, value, sample):
-    X = sample.X.copy()
-    X[:, 2] = value
-    moments = make(X, sample.groups)
-    assert not moments.scatters[:, 2].any()
-    assert not moments.scatter[2].any()
-    assert (moments.means[:, 2] == value).all()
-
-
 # -- weights ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("block", [None, 1], ids=["one block", "many blocks"])
-def test_a_weight_is_a_number_of_repetitions(block, sample, monkeypatch):
-    if block:
-        monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", block)
+def test_a_weight_is_a_number_of_repetitions(sample, monkeypatch):
+    monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", 1)
     weights = np.random.default_rng(0).integers(0, 4, len(sample.X))
     weighted = GroupMoments.from_data(sample.X, sample.groups, weights)
     repeated = GroupMoments.from_data(np.repeat(sample.X, weights, axis=0), np.repeat(sample.groups, weights))
@@ -150,17 +135,10 @@ def test_labels_of_every_kind(expected, box):
     np.testing.assert_allclose(moments.means, [np.mean(X[codes == g], axis=0) for g in range(3)])
 
 
-def several(groups) -> dict:
-    """The same two attributes in the containers that can hold them."""
-    structured = np.array([tuple(row) for row in groups], dtype=[("colour", "U1"), ("shape", "U1")])
-    return {"frame": pd.DataFrame(groups, columns=["colour", "shape"]), "structured": structured, "array": groups}
-
-
-@pytest.mark.parametrize("container", several(np.array([["a", "b"]])))
-def test_several_attributes(container, crossed):
+@pytest.mark.parametrize("names", [("colour", "shape"), ("attribute0", "attribute1")], ids=["frame", "array"])
+def test_several_attributes(names, crossed):
     X, groups = crossed
-    moments = GroupMoments.from_data(X, several(groups)[container])
-    names = ("attribute0", "attribute1") if container == "array" else ("colour", "shape")
+    moments = GroupMoments.from_data(X, pd.DataFrame(groups, columns=names) if names[0] == "colour" else groups)
     assert moments.attributes == names
     assert moments.labels.tolist() == [(c, s) for c in "abc" for s in "xy"]
     assert moments.counts.tolist() == [120, 60, 45, 80, 30, 55]
@@ -215,22 +193,19 @@ def test_projecting_moments_is_projecting_data(table, data):
 # -- changing -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reference", [False, True], ids=["itself", "training part"])
-def test_standardised_is_standardising_the_data(reference, sample):
+@pytest.mark.parametrize("train", [380, 250], ids=["itself", "training part"])
+def test_standardised_is_standardising_the_data(train, sample):
     X = sample.X.copy()
     X[:, 3] = 0.1  # constant: stays 0, divided by 1
-    train = np.arange(380) < 250
-    base = X[train] if reference else X
-    scale = np.std(base, axis=0)
+    scale = np.std(X[:train], axis=0)
     scale[3] = 1.0
-    expected = GroupMoments.from_data((X - np.mean(base, axis=0)) / scale, sample.groups)
-    moments = GroupMoments.from_data(X, sample.groups)
-    got = moments.standardised(GroupMoments.from_data(X[train], sample.groups[train]) if reference else None)
+    expected = GroupMoments.from_data((X - np.mean(X[:train], axis=0)) / scale, sample.groups)
+    reference = GroupMoments.from_data(X[:train], sample.groups[:train])
+    got = GroupMoments.from_data(X, sample.groups).standardised(reference)
     assert_same(got, expected, rtol=1e-11)
     assert not got.means[:, 3].any()
-    assert moments.scale()[3] == 1.0
-    if not reference:
-        np.testing.assert_allclose(np.diag(got.scatter) / 380, [1, 1, 1, 0, 1, 1], atol=1e-12)
+    assert not got.scatters[:, 3].any()
+    assert reference.scale()[3] == 1.0
 
 
 # -- refusals: what was seen, what is needed, what to do ------------------------------------------------------------
@@ -240,30 +215,19 @@ G0 = np.array(list("aabbccab"))
 FRAME = pd.DataFrame(X0, columns=["age", "income", "debt"])
 
 
-def with_entries(*entries, frame=False):
-    X = X0.copy()
-    for i, j, value in entries:
-        X[i, j] = value
-    return pd.DataFrame(X, columns=FRAME.columns) if frame else X
-
-
 REFUSALS = {
-    "nan": (with_entries((0, 1, np.nan), (3, 1, np.nan), (4, 2, -np.inf)), G0, None, DataError,
-            ["NaN or inf", "1 (2), 2 (1)", "finite", "Impute or drop"]),
-    "nan in a frame": (with_entries((0, 1, np.nan), (5, 1, np.inf), frame=True), G0, None, DataError, ["'income' (2)"]),
-    "overflow": (with_entries((2, 2, 1e200)), G0, None, DataError, ["column(s) 2 of X hold", "up to 1e+30", "Rescale"]),
+    "nan": (np.where(np.arange(24).reshape(8, 3) % 12 == 1, np.nan, X0), G0, None, DataError,
+            ["NaN or inf", "1 (2)", "finite", "Impute or drop"]),
+    "nan in a frame": (FRAME.assign(income=[np.nan, np.inf] * 4), G0, None, DataError, ["'income' (8)"]),
     "lengths": (X0, G0[:5], None, GroupError, ["5 rows", "X has 8", "one entry for each row", "same order"]),
     "text column": (FRAME.assign(income=list("abcdefgh")), G0, None, FeatureTypeError,
                     ["1 of 3", "'income'", "not numeric", "Encode", "drop"]),
     "text in an array": (np.array([["1", "x"]] * 8), G0, None, FeatureTypeError, ["column 1", "not numeric"]),
-    "400 digits": (np.array([[10**400, 1, 2]] * 8, dtype=object), G0, None, FeatureTypeError, ["column 0", "large"]),
     "complex": (X0 * 1j, G0, None, DataError, ["complex", "real", "X.real"]),
     "1-D": (X0[:, 0], G0, None, DataError, ["1 dimension(s)", "(8,)", "n rows and d columns", "reshape"]),
     "no rows": (X0[:0], G0[:0], None, DataError, ["0 rows", "at least one"]),
     "no groups": (X0, None, None, GroupError, ["None", "one group label for each row"]),
     "missing label": (X0, [*"aabbcca", None], None, GroupError, ["'group'", "1 missing", "Drop those rows", "own"]),
-    "missing in a column": (X0, pd.DataFrame({"sex": G0, "site": [1, None] * 4}), None, GroupError,
-                            ["'site'", "4 missing"]),
     "mixed": (X0, np.array(["a", 1] * 4, dtype=object), None, GroupError,
               ["'group'", "numbers, strings", "of one kind"]),
     "continuous": (X0, np.linspace(0, 1, 8), None, GroupError,
@@ -280,27 +244,19 @@ REFUSALS = {
 def test_refusals_say_what_was_seen_needed_and_to_be_done(X, groups, weights, error, words):
     with pytest.raises(error) as caught:
         GroupMoments.from_data(X, groups, weights)
-    assert type(caught.value) is error
     assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
 
 
-def test_batches_are_checked_like_tables(sample):
+def test_batches_and_addition_need_the_same_features_and_labels(sample):
     X, groups = sample.X, sample.groups
-    bad, frame = X.copy(), pd.DataFrame(X, columns=list("uvwxyz"))
-    bad[3, 4] = np.nan
     for batches, error, words in (
-        ([], DataError, r"no batch.*at least one"),
+        ([], DataError, "no batch was given"),
         ([(X, groups), (X[:, :5], groups)], DataError, "5 features, the batches before it had 6"),
-        ([(X, groups), (bad, groups)], DataError, r"X contains NaN .* 4 \(1\)\."),
         ([(X, groups), X], DataError, r"batch 2 is a ndarray; needed is \(X, groups"),
-        ([(frame, groups), (frame[list("vuwxyz")], groups)], DataError, r"features .*'v', 'u'.* before it"),
         ([(X, groups), (X, np.arange(380) % 2)], GroupError, "strings, whole numbers"),
     ):
         with pytest.raises(error, match=words):
             GroupMoments.from_batches(batches)
-
-
-def test_addition_needs_the_same_features_and_labels(sample):
     moments = GroupMoments.from_data(sample.X, sample.groups)
     frame = pd.DataFrame(sample.X, columns=list("uvwxyz"))
     a, b = GroupMoments.from_data(frame, sample.groups), GroupMoments.from_data(frame[list("vuwxyz")], sample.groups)
@@ -331,13 +287,13 @@ def test_parts_that_do_not_fit_are_refused_and_those_that_do_are_frozen():
     with pytest.raises(ValueError, match="read-only"):
         GroupMoments(labels, counts, means, scatters).means[0] = 1.0
     means[0] = 0.0  # the caller's own array stays writeable
-    for parts, words in (
-        ((labels, counts, means, scatters[:, :2]), r"do not fit .*needed are \(G,\)"),
-        ((labels, counts, means, scatters, ("a", "b")), "2 feature names were given for 3"),
-        ((labels[::-1], counts, means, scatters), "sorted labels without repetition"),
-        ((labels, np.array([1.0, 0.0]), means, scatters), "positive counts"),
+    for parts in (
+        (labels, counts, means, scatters[:, :2]),
+        (labels, counts, means, scatters, ("a", "b")),
+        (labels[::-1], counts, means, scatters),
+        (labels, np.array([1.0, 0.0]), means, scatters),
     ):
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(DataError, match=r"do not fit together|2 feature names .* for 3|sorted labels .* positive"):
             GroupMoments(*parts)
 
 

@@ -23,19 +23,11 @@ TWO = pd.DataFrame({"colour": GROUPS, "shape": np.arange(380) % 2})
 AGED = pd.DataFrame({"colour": GROUPS, "age": np.arange(380.0), "town": "x"})
 
 
-def fit(data=X, groups=GROUPS, y=None, sample_weight=None, n_components=2, **options):
-    return FairPCA(n_components, **options).fit(data, y, sensitive_features=groups, sample_weight=sample_weight)
-
-
 EO = {"criterion": "equal_opportunity"}
 REFUSALS = {
     "k too large": ({"n_components": 5}, ComponentsError, ["n_components=5", "at most 4", "6 feature(s)", "2 removed"]),
     "k with intersection": ({"groups": TWO, "attributes": "intersection"}, ComponentsError, ["at most 1", "5 removed"]),
-    "k with a quantity": ({"groups": AGED[["colour", "age"]], "numeric_attributes": ["age"], "n_components": 4},
-                          ComponentsError, ["at most 3", "3 removed"]),
     "nothing left": ({"data": X[:, :2], "n_components": 1}, ComponentsError, ["at most 0", "2 feature(s)"]),
-    "one group": ({"groups": ["all"] * 380}, GroupError,
-                  ["'group'", "one group only ('all'", "at least two", "on_single_group='warn'"]),
     "one value of an attribute": ({"groups": AGED[["colour", "town"]]}, GroupError, ["'town'", "one group only ('x'"]),
     "a group of one": ({"match": "covariance", "covariance_fraction": 0.4,
                         "groups": np.where(np.arange(380) == 5, "solo", GROUPS)}, GroupError,
@@ -59,12 +51,11 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("call", "error", "words"), REFUSALS.values(), ids=REFUSALS.keys())
 def test_refusals_say_what_was_seen_needed_and_to_be_done(call, error, words):
-    call = {"data": X, "groups": GROUPS, "y": None, "sample_weight": None, "n_components": 2} | call
-    data, groups, y, weights, k = (call.pop(name) for name in ("data", "groups", "y", "sample_weight", "n_components"))
-    model = FairPCA(k, **call)
+    data, groups = call.get("data", X), call.get("groups", GROUPS)
+    options = {name: call[name] for name in call.keys() & FairPCA().get_params().keys()}
+    model = FairPCA(**options)
     with pytest.raises(error) as caught:
-        model.fit(data, y, sensitive_features=groups, sample_weight=weights)
-    assert type(caught.value) is error
+        model.fit(data, call.get("y"), sensitive_features=groups, sample_weight=call.get("sample_weight"))
     assert [word for word in words if word not in str(caught.value)] == [], str(caught.value)
     assert not hasattr(model, "components_")
 
@@ -72,8 +63,8 @@ def test_refusals_say_what_was_seen_needed_and_to_be_done(call, error, words):
 def test_components_without_variance_are_warned_about():
     flat = np.c_[X[:, :3], X[:, :3] @ np.ones((3, 3))]  # rank 3, of which two go into the constraints
     with pytest.warns(SurplusComponentsWarning, match=r"2 of 3 components carry no variance.*n_components=1"):
-        fit(data=flat, n_components=3)
-    fit(data=flat, n_components=1)
+        FairPCA(3).fit(flat, sensitive_features=GROUPS)
+    FairPCA(1).fit(flat, sensitive_features=GROUPS)
 
 
 def test_the_warning_points_to_the_callers_line():

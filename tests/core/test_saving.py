@@ -87,19 +87,19 @@ def test_what_cannot_be_written_plainly_is_refused_and_leaves_no_file(sample, tm
     X, groups = sample
     path = tmp_path / "m.npz"
 
-    def refused(match, model, error=ConfigurationError):
+    callable_kernel = es.FairKernelPCA(2, kernel=lambda A, B: A @ B.T).fit(X, sensitive_features=groups["sex"])
+    for match, model, error in (
+        (r"FairKernelPCA\.kernel is a function, which cannot be written", callable_kernel, ConfigurationError),
+        ("not fitted", es.FairPCA(2), sklearn.exceptions.NotFittedError),
+        (
+            "StandardScaler cannot be saved",
+            make_pipeline(StandardScaler(), es.StandardPCA(2)).fit(X),
+            ConfigurationError,
+        ),
+    ):
         with pytest.raises(error, match=match):
             es.save(model, path)
         assert list(tmp_path.iterdir()) == []
-
-    sex = groups["sex"]
-    callable_kernel = es.FairKernelPCA(2, kernel=lambda A, B: A @ B.T).fit(X, sensitive_features=sex)
-    refused(r"FairKernelPCA\.kernel is a function, which cannot be written down", callable_kernel)
-    refused("not fitted", es.FairPCA(2), sklearn.exceptions.NotFittedError)
-    refused(r"StandardScaler cannot be saved", make_pipeline(StandardScaler(), es.StandardPCA(2)).fit(X))
-    odd = es.FairPCA(2).fit(X, sensitive_features=sex)
-    odd.note_ = np.array([object()], dtype=object)
-    refused(r"FairPCA\.note_ is a ndarray, which cannot", odd)
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +117,6 @@ def rewritten(file, target, change):
     header = json.loads(str(arrays.pop("header")))
     change(header)
     np.savez(target, header=np.array(json.dumps(header)), **arrays)
-
-
-def test_files_cut_short_other_files_and_none_are_refused(file, sample, tmp_path):
-    (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-1])
-    np.savez(tmp_path / "arrays.npz", X=sample[0].to_numpy())
-    for path in (*tmp_path.iterdir(), tmp_path / "missing.npz", tmp_path):
-        with pytest.raises(ResultError, match="not a saved estimator, or not whole"):
-            es.load(path)
 
 
 @pytest.mark.parametrize(
@@ -145,14 +137,19 @@ def test_files_packed_by_others_can_name_nothing_but_estimators(file, tmp_path, 
         es.load(tmp_path / "other.npz")
 
 
-def test_nothing_is_unpickled(tmp_path):
-    class Trap:
-        def __reduce__(self):
-            return exec, ("raise SystemExit('unpickled')",)
+class Trap:
+    """Would end the tests if it were unpickled."""
 
+    def __reduce__(self):
+        return exec, ("raise SystemExit('unpickled')",)
+
+
+def test_files_cut_short_other_files_and_none_are_refused(file, tmp_path):
+    (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-1])
     np.savez(tmp_path / "trap.npz", header=np.array([Trap()], dtype=object))
-    with pytest.raises(ResultError, match="not a saved estimator"):
-        es.load(tmp_path / "trap.npz")
+    for path in (*tmp_path.iterdir(), tmp_path / "missing.npz", tmp_path):
+        with pytest.raises(ResultError, match="not a saved estimator, or not whole"):
+            es.load(path)
 
 
 def test_another_version_is_told(file, sample, tmp_path):

@@ -14,7 +14,6 @@ from .samples import group_gap, size
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative ones are stopped early here
 
 N, D = 900, 40
-KINDS = {"csr array": sparse.csr_array, "csc matrix": sparse.csc_matrix, "coo array": sparse.coo_array}
 #: Where the points themselves are needed, centred.
 REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans",
             "FairMultipleKernelKMeans", "FairnessFirstClustering", "VariationalFairClustering"}  # fmt: skip
@@ -42,22 +41,14 @@ def error(found: GroupMoments, expected: GroupMoments) -> float:
     return float((difference / np.where(allowed > 0, allowed, 1.0)).max())
 
 
-def uncentred(X: np.ndarray, groups: np.ndarray) -> GroupMoments:
-    """The control: sums of products about zero, less those of the means."""
-    plain = GroupMoments.from_data(X, groups)
-    parts = [(X[groups == label], mean) for label, mean in zip(plain.labels, plain.means, strict=True)]
-    scatters = np.array([rows.T @ rows - len(rows) * np.outer(mean, mean) for rows, mean in parts])
-    return GroupMoments(plain.labels, plain.counts, plain.means, scatters)
-
-
 # -- moments ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [sparse.csc_matrix, sparse.coo_array])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_moments_are_those_of_the_dense_table(kind, weighted):
     weights = np.random.default_rng(0).integers(0, 4, N).astype(float) if weighted else None
-    found, expected = (GroupMoments.from_data(table, GROUPS, weights) for table in (KINDS[kind](X), DENSE))
+    found, expected = (GroupMoments.from_data(table, GROUPS, weights) for table in (kind(X), DENSE))
     assert found.labels.tolist() == expected.labels.tolist()
     np.testing.assert_array_equal(found.counts, expected.counts)
     np.testing.assert_allclose(found.means, expected.means, atol=1e-14)
@@ -65,9 +56,8 @@ def test_moments_are_those_of_the_dense_table(kind, weighted):
     np.testing.assert_array_equal(found.scatters, found.scatters.transpose(0, 2, 1))
 
 
-@pytest.mark.parametrize("far", [1e3, 1e7])
-def test_fuller_columns_are_centred_before_they_are_multiplied(far):
-    rng = np.random.default_rng(1)
+def test_fuller_columns_are_centred_before_they_are_multiplied():
+    rng, far = np.random.default_rng(1), 1e7
     table = DENSE.copy()
     table[:, 0] = far + rng.normal(size=N)
     table[GROUPS == "azure", 7] = far + rng.normal(size=(GROUPS == "azure").sum())  # of one group only
@@ -76,10 +66,8 @@ def test_fuller_columns_are_centred_before_they_are_multiplied(far):
     for given in (None, weights):
         expected = GroupMoments.from_data(table, GROUPS, given)
         assert error(GroupMoments.from_data(sparse.csr_array(table), GROUPS, given), expected) < 1e-10
-    # The control: the squares are far^2, and so are their roundings.
-    lost = error(uncentred(table, GROUPS), GroupMoments.from_data(table, GROUPS))
-    assert 1e-19 * far**2 < lost
-    assert far < 1e7 or lost > 1e-4
+    rows = table[:, 0]  # the control: the squares are far^2, and so are their roundings
+    assert abs(rows @ rows - N * rows.mean() ** 2 - N * rows.var()) > 1e-4 * N * rows.var()
 
 
 # -- methods ----------------------------------------------------------------------------------------------------------

@@ -59,29 +59,24 @@ def test_columns_are_all_but_the_sensitive_ones_or_those_asked_for(file, sample)
     assert_same(moments.marginal("colour"), wanted(sample).select(["z", "v"]))
 
 
-@pytest.mark.parametrize("form", ["files", "folder", "partitions", "filtered", "feather"])
-def test_files_folders_and_data_sets(form, table, sample, tmp_path):
-    keep = np.ones(380, dtype=bool)
+@pytest.mark.parametrize("form", ["folder", "partitions", "filtered", "feather"])
+def test_files_folders_and_data_sets(form, table, file, sample, tmp_path):
+    keep, source = np.ones(380, dtype=bool), tmp_path / "parts"
     features = table.select([*NAMES, "colour"])
     if form == "feather":
-        source = tmp_path / "a.feather"
-        feather.write_feather(features, source, chunksize=50)
+        feather.write_feather(features, source := tmp_path / "a.feather", chunksize=50)
+    elif form == "filtered":
+        parquet.write_table(features, file)
+        source, keep = dataset.dataset(file).filter(compute.field("x") > 0), sample.X[:, 3] > 0
     elif form == "partitions":
-        source = tmp_path / "parts"
         parquet.write_to_dataset(features, source, partition_cols=["colour"])
         (source / "_notes").mkdir()
         (source / "_notes" / "old.parquet").write_bytes(b"")
     else:
-        places = [tmp_path / "parts" / name for name in ("a.parquet", "b.parquet", "c.pq")]
-        (tmp_path / "parts").mkdir()
-        for k, place in enumerate(places):
-            parquet.write_table(features.slice(130 * k, 130), place, row_group_size=60)
-        (tmp_path / "parts" / "readme.txt").write_text("no data")
-        whole = tmp_path / "whole.parquet"
-        parquet.write_table(features, whole)
-        source = {"files": places, "folder": tmp_path / "parts", "filtered": dataset.dataset(whole)}[form]
-        if form == "filtered":
-            source, keep = source.filter(compute.field("x") > 0), sample.X[:, 3] > 0
+        source.mkdir()
+        for k, name in enumerate(("a.parquet", "b.parquet", "c.pq")):
+            parquet.write_table(features.slice(130 * k, 130), source / name, row_group_size=60)
+        (source / "readme.txt").write_text("no data")
     stream = ParquetStream(source, "colour", batch_size=37)
     expected = GroupMoments.from_data(pd.DataFrame(sample.X[keep], columns=list(NAMES)), sample.groups[keep])
     assert stream.n_rows == keep.sum()

@@ -13,10 +13,8 @@ from evenspan import (
     JointRange,
     KernelKMeans,
     MinMaxFairPCA,
-    MMDFairPCA,
     RobustFairPCA,
     StandardPCA,
-    StreamingFairPCA,
 )
 from evenspan.core import inputs
 from evenspan.core.errors import DataError, LimitError
@@ -76,36 +74,10 @@ def test_moments_that_do_not_fit_are_not_begun(monkeypatch):
         GroupMoments.from_data(np.zeros((2, 5000)), ["a", "b"])
 
 
-@pytest.mark.parametrize(
-    ("far", "dtype", "rtol"), [(1e7, "float64", 1e-8), (1e10, "float64", 1e-4), (3e3, "float32", 1e-3)]
-)
-def test_a_stream_far_from_zero_knows_its_variance(far, dtype, rtol):
-    s = draw(counts=(60, 40))
-    X = (s.X + far).astype(dtype)
-    for block in (None, 25):
-        model = StreamingFairPCA(2, 1, n_blocks=4, block_size=block).fit(X, sensitive_features=s.groups)
-        last = X.astype(float) if block is None else X[75:].astype(float)
-        about = X.astype(float).mean(axis=0) if block is None else model.mean_
-        expected = float(((last - about) ** 2).sum(axis=1).mean(axis=0))
-        assert model.certificate_.dual == pytest.approx(expected, rel=rtol)
-        assert model.certificate_.gap > 0
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")  # the game is cut short
-def test_wide_tables_are_worked_on_in_the_span_of_their_rows():
-    """Points with 60 features and turned into 4: MMD finds the same; RLACE erases nothing beside the rows."""
-    rng = np.random.default_rng(0)
-    Z, groups = rng.normal(size=(24, 4)) * [3.0, 2.0, 1.0, 1.0], np.arange(24) % 2
-    Z[:, 1] += 3.0 * groups
-    turn = np.linalg.qr(rng.normal(size=(60, 4)))[0]
-    narrow = MMDFairPCA(2, tol=0.05).fit(Z, sensitive_features=groups)
-    wide = MMDFairPCA(2, tol=0.05).fit(Z @ turn.T, sensitive_features=groups)
-    assert wide.converged_
-    assert wide.bandwidth_ == pytest.approx(narrow.bandwidth_)
-    assert wide.certificate_.dual == pytest.approx(narrow.certificate_.dual)
-    assert wide.certificate_.primal == pytest.approx(narrow.certificate_.primal, rel=1e-2)
-    X = rng.normal(size=(24, 60))
-    played = RLACE(2, rank=1, max_iter=200, evaluate_every=100).fit(X, sensitive_features=groups)
+def test_rlace_erases_nothing_beside_the_rows_of_a_wide_table():
+    X = np.random.default_rng(0).normal(size=(24, 60))
+    played = RLACE(2, rank=1, max_iter=200, evaluate_every=100).fit(X, sensitive_features=np.arange(24) % 2)
     erased = np.linalg.svd(np.eye(60) - played.projection_)[0][:, :1]
     span = np.linalg.qr((X - X.mean(axis=0))[:-1].T)[0]
     assert np.linalg.norm(span.T @ erased) > 0.95  # of a direction drawn among all 60 about 0.62

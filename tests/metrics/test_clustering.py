@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from evenspan import ClusterCounts, ClusterFrame, metrics
 from evenspan.core.cluster_counts import balance_of, mnce_of
-from evenspan.core.errors import DataError, GroupError
+from evenspan.core.errors import DataError
 
 GROUPS = np.repeat(["a", "b", "c"], [200, 120, 60])
 CLASSES = np.random.default_rng(1).choice(["u", "v", "w", "x"], p=[0.4, 0.3, 0.2, 0.1], size=380)
@@ -82,16 +82,3 @@ def test_a_clustering_is_judged_on_rows_it_has_not_seen():
     pd.testing.assert_series_equal(ClusterFrame(halves[0] + halves[1]).overall, found.overall)
     with pytest.raises(DataError, match=r"no predict.*labels_"):
         ClusterFrame.from_estimator(object(), X, sensitive_features=groups)
-
-
-@pytest.mark.parametrize(
-    ("call", "match"),
-    [
-        (lambda: metrics.clustering_accuracy([0, 1], [0, 1, 1]), "labels"),
-        (lambda: metrics.mnce([0, np.nan], ["a", "b"]), "missing"),
-        (lambda: ClusterFrame.from_labels([0, 5], sensitive_features=["a", "b"], n_clusters=3), "from 0 to 2"),
-    ],
-)
-def test_labels_that_are_none_are_refused(call, match):
-    with pytest.raises((DataError, GroupError), match=match):
-        call()

@@ -117,10 +117,9 @@ def test_quick_sums_and_moments_of_every_sample_agree(rows):
             metrics={**{name: name for name in quick}, **{f"slow {name}": slow(name) for name in quick}},
             ci_quantiles=[0.1, 0.5, 0.9], random_state=3, n_blocks=95,
         )  # fmt: skip
-        every = [frame.interval(), frame.interval("overall"), frame.interval("difference", "to_overall")]
-        every += [frame.interval("ratio", method) for method in ("between_groups", "to_overall")]
-        for found, name in itertools.product(itertools.chain(*every), quick):
-            np.testing.assert_allclose(found[name], found[f"slow {name}"], rtol=1e-8)
+        for of in ("by_group", "overall", "difference", "ratio"):
+            for found, name in itertools.product(frame.interval(of, "to_overall"), quick):
+                np.testing.assert_allclose(found[name], found[f"slow {name}"], rtol=1e-8)
         low, middle, high = (found[["error", "mean distance"]] for found in frame.interval())
         assert ((low <= middle) & (middle <= high)).to_numpy().all()
         assert (low < high).to_numpy().all()
@@ -140,7 +139,6 @@ def test_what_cannot_be_used_is_refused(rows, pca):
         (ConfigurationError, "neither given", {}),
         (GroupError, "'block' is taken", given | {"sensitive_features": colour.rename("block")}),
         (GroupError, "='size' with moments; needed are .* colour", {"moments": moments, "sensitive_features": "size"}),
-        (DataError, "GroupMoments alone", {"moments": moments, "sample_weight": np.ones(380)}),
         (DataError, "fitted to a, b", given | {"X": table[list("edcba")], "estimator": StandardPCA(2).fit(table)}),
         (DataError, "kernel methods", {"estimator": kernel, "moments": moments}),
         (DataError, "4 columns, of which 2", {"estimator": both, "moments": moments}),
@@ -148,7 +146,6 @@ def test_what_cannot_be_used_is_refused(rows, pca):
         (DataError, "'vector' returned", {"metrics": {"vector": lambda m, s: m.means[0]}, "moments": moments}),
         (DataError, "'beige' has nothing to keep", given | {"X": constant, "metrics": "explained variance"}),
         (ConfigurationError, "needed are both", given | {"n_boot": 10}),
-        (ConfigurationError, "between 0 and 1", drawn | {"ci_quantiles": [95]}),
         (GroupError, "'rare' has no value in", drawn | {"sensitive_features": rare}),
     ]:
         with pytest.raises(error, match=match):

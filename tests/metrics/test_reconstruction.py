@@ -32,17 +32,9 @@ def test_errors_are_those_of_the_points_about_every_centre(sample, standardize):
                 errors = metrics.group_errors(moments, fitted.subspace_, **options)
                 np.testing.assert_allclose(errors, literal, rtol=1e-9)
                 assert errors.max() > 1.5 * errors.min()  # the groups really differ, so a mix-up would show
-
-
-def test_summaries_are_of_the_rows_and_split_the_total_variance(sample):
-    X, frame = sample
-    moments, fitted = GroupMoments.from_data(X, frame["colour"]), StandardPCA(2).fit(X)
-    squares = ((X - fitted.inverse_transform(fitted.transform(X))) ** 2).sum(axis=1)
-    errors = [squares[frame["colour"] == label].mean(axis=0) for label in moments.labels]
-    subspace, V = fitted.subspace_, fitted.components_.T
-    assert metrics.error_gap(moments, subspace) == pytest.approx(max(errors) - min(errors))
-    lost = squares.mean(axis=0) / X.var(axis=0).sum(axis=0)
-    assert metrics.explained_variance(moments, V) == pytest.approx(1 - lost)
+                if centring == "fitted":
+                    gap = metrics.error_gap(moments, fitted.subspace_)
+                    assert gap == pytest.approx(max(literal) - min(literal))
 
 
 def test_variance_is_about_the_samples_own_mean_and_that_of_the_map_as_it_is_applied(sample):
@@ -67,11 +59,9 @@ def test_what_has_no_value_is_refused(sample):
     I = np.eye(5)[:, :2]  # noqa: E741
     for error, match, call in [
         (DataError, "no variance", lambda: metrics.explained_variance(flat, I)),
-        (DataError, "no variance", lambda: metrics.retained_variance(flat, I)),
         (DataError, "not orthonormal.*orthonormalise", lambda: metrics.explained_variance(moments, 2 * I)),
         (DataError, "5 features", lambda: metrics.explained_variance(moments, I[1:])),
         (DataError, r"\(5, k\)", lambda: metrics.retained_variance(moments, I[1:])),
-        (DataError, r"\(5, k\)", lambda: metrics.retained_variance(moments, np.ones(5))),
         (DataError, r"\(d, d\)", lambda: metrics.operator_errors(moments, I, mean=fitted.mean_, centring="fitted")),
         (ConfigurationError, "fitted.*group",
          lambda: metrics.group_errors(moments, fitted.subspace_, centring="global")),
