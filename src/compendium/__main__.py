@@ -3,7 +3,7 @@
 import os
 import sys
 
-from evenspan.auditing.execution import numeric_environment
+from compendium.execution import numeric_environment
 from evenspan.core.ending import guarded
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
-from evenspan.cli import command
+from evenspan.auditing.command import command
 from evenspan.core.ending import Ended
 from evenspan.core.errors import ConfigurationError, ResultError
 

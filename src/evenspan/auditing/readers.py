@@ -16,7 +16,7 @@ from .. import metrics
 from ..core.answer import FairSubspace
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import LinearMap, encoder
-from .judge import LEVEL, Row
+from .evaluation import LEVEL, Row
 from .passes import Points
 
 #: Rows that a reader is fitted to at most (the kernel's time grows with their square), and rows it is scored on.

@@ -286,7 +286,7 @@ def groups_table(
                     "group": str(label),
                     "rows": int(n),
                     "share": n / len(held),
-                    "fitting": int(n - m),
+                    "training": int(n - m),
                     "held out": int(m),
                     "small": bool(n < min_group),
                     "dropped": dropped.get(attribute, {}).get(str(label), 0),

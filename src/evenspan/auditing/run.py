@@ -1,42 +1,39 @@
 """The audit of a table: what principal components do to its groups, what can be done about it, and which to use."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 from sklearn.pipeline import Pipeline
+from threadpoolctl import threadpool_limits
 
 from ..core.errors import ComponentsError, ConfigurationError, LimitError
 from ..core.estimator import SubspaceEstimator
-from ..core.inputs import require_generator, require_memory, whole_number
-from .analyse import Analysis, analyse, kept_groups
+from ..core.inputs import require_generator, whole_number
+from .analyse import FRONTIER_COLUMNS, Analysis, Frontier, analyse, compared_groups
+from .evaluation import TRAINING
 from .fitting import PCA, chosen_methods
-from .frontier import COLUMNS as FRONTIER_COLUMNS
-from .judge import COLUMNS
 from .limits import TABLE
 from .passes import Sample, options, read_sample
 from .progress import progress_of
-from .recommend import CONCERNS, Recommendation, of_attribute, recommend, require_concern
+from .recommend import CONCERNS, Recommendation, ask_target, of_attribute, recommend, require_concern
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from .page.gallery import Drawn
+    from .page.figures import Drawn
 
 #: Numbers of components that are looked at unless others are asked for.
 MOST_COMPONENTS = 10
-#: Bytes of a sample for the intervals: how often each block and each scored row is in it, and the drawing of these.
-SAMPLE_BYTES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What an audit found: tables, a recommendation for each attribute, fitted transformers, figures, a report.
+    """What an audit found: tables, answers for each attribute, fitted transformers, figures, a report.
 
     Parameters
     ----------
@@ -47,15 +44,17 @@ class Audit:
     methods : tuple of str
         Names of the methods, PCA first.
     settings : dict
-        The arguments of the audit, and which versions computed it.
+        The arguments of the audit, and its warnings.
     tables : dict of str to DataFrame
         "columns", "groups", "pca" (what principal components do to each group), "methods" (every method, number of
         components, part, group and metric with its 95 % interval), "frontier" (what is possible at all),
         "recommendation" (one row for each attribute and concern) and "notes".
-    recommendation : mapping of str to Recommendation
-        By attribute, for the concern that was asked for.
+    recommendation : dict of str to dict of str to Recommendation
+        By attribute, then by concern: those that were asked for.
     estimators : dict
         Fitted estimators by (attribute, method, k); methods without an answer are not in it.
+    frontiers : dict of str to Frontier
+        What is possible at all, by attribute.
 
     See Also
     --------
@@ -67,18 +66,21 @@ class Audit:
     methods: tuple[str, ...]
     settings: dict
     tables: dict[str, pd.DataFrame]
-    recommendation: Mapping[str, Recommendation]
-    estimators: dict[tuple[str, str, int], SubspaceEstimator] = field(repr=False)
+    recommendation: Mapping[str, Mapping[str, Recommendation]]
+    estimators: dict[tuple[str, str, int], SubspaceEstimator]
+    frontiers: dict[str, Frontier]
 
     def __repr__(self) -> str:
-        sample, sizes = self.sample, ", ".join(map(str, self.sizes))
-        answers = "; ".join(f"{name}: {found.method}, k = {found.k}" for name, found in self.recommendation.items())
-        return (
-            f"Audit({sample.name}: {sample.n_used:,} rows, {sample.d:,} features, groups by "
-            f"{', '.join(sample.attributes)}; k = {sizes}; {len(self.methods)} methods; recommended for {answers})"
+        sample, answers = (
+            self.sample,
+            [one.sentence for found in self.recommendation.values() for one in found.values()],
         )
+        head = f"{sample.name}: {sample.n_used:,} rows, {sample.d:,} features, groups by {', '.join(sample.attributes)}"
+        return "\n  ".join([f"Audit({head}; {len(self.methods)} methods)", *answers])
 
-    def pipeline(self, method: str | None = None, k: int | None = None, attribute: str | None = None) -> Pipeline:
+    def pipeline(
+        self, method: str | None = None, k: int | None = None, attribute: str | None = None, concern: str | None = None
+    ) -> Pipeline:
         """Encoder and fitted method in one: a transformer of raw rows such as those of the table.
 
         Parameters
@@ -86,9 +88,11 @@ class Audit:
         method : str, optional
             Name of a method; the recommended one unless given.
         k : int, optional
-            Number of components; the recommended one unless given.
+            Number of components; that of the recommendation unless given.
         attribute : str, optional
             The groups that the method was fitted for; the first attribute unless given.
+        concern : {"means", "errors", "classification"}, optional
+            Whose recommendation is followed; needed where several were asked for and differ.
 
         Returns
         -------
@@ -97,42 +101,47 @@ class Audit:
         """
         attribute = self.sample.attributes[0] if attribute is None else attribute
         if attribute not in self.recommendation:
-            raise ConfigurationError(
-                f"attribute={attribute!r}; the attributes of this audit are {', '.join(self.recommendation)}."
-            )
-        advice = self.recommendation[attribute]
-        key = (attribute, advice.method if method is None else method, advice.k if k is None else k)
-        if key[1] not in self.methods or key[2] not in self.sizes:
-            raise ConfigurationError(
-                f"method={key[1]!r}, k={key[2]!r}; this audit has the methods {', '.join(self.methods)} and k of "
-                f"{', '.join(map(str, self.sizes))}."
-            )
+            raise ConfigurationError(f"attribute={attribute!r}; this audit has {', '.join(self.recommendation)}.")
+        answers = self.recommendation[attribute]
+        if concern is not None and concern not in answers:
+            raise ConfigurationError(f"concern={concern!r}; this audit answers {', '.join(answers)}.")
+        if method is None:
+            named = {one.method for name, one in answers.items() if concern in (None, name)}
+            if len(named) != 1 or "" in named:
+                told = "; ".join(f"{name}: {one.advice}" for name, one in answers.items())
+                raise ConfigurationError(f"no one method is recommended ({told}). Name a concern or a method.")
+            (method,) = named
+        key = (attribute, method, next(iter(answers.values())).k if k is None else k)
         if key not in self.estimators:
             rows = self.tables["methods"]
-            found = rows[(rows["attribute"] == key[0]) & (rows["method"] == key[1]) & (rows["k"] == key[2])]
-            raise ConfigurationError(f"{key[1]} has no answer for k={key[2]}: {found['note'].iloc[0]}")
+            found = rows[(rows["attribute"] == key[0]) & (rows["method"] == method) & (rows["k"] == key[2])]
+            why = found["note"].iloc[0] if len(found) else "it was not fitted; name method and k when auditing"
+            raise ConfigurationError(f"there is no {method} with k={key[2]} for {attribute}: {why}")
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
     def _drawn(self) -> "dict[str, dict[str, Drawn]]":
-        """The figures as the report shows them, by attribute; nobody else gets hold of them."""
-        from .page.gallery import by_attribute
+        """The figures with their captions, by attribute."""
+        from .page.figures import of_attribute
 
-        return by_attribute(self)
+        return {attribute: of_attribute(self, attribute) for attribute in self.sample.attributes}
+
+    @property
+    def _named(self) -> "dict[str, Drawn]":
+        from .writing import file_names
+
+        stems = file_names(self._drawn)
+        return {f"{stems[a]}-{name}": one for a, drawn in self._drawn.items() for name, one in drawn.items()}
+
+    @property
+    def figures(self) -> "dict[str, Figure]":
+        """Figures of the report by name; yours to change before the report is made."""
+        return {name: one.figure for name, one in self._named.items()}
 
     @property
     def drawings(self) -> dict[str, bytes]:
-        """Figures of the report by name, as SVG; each is drawn once."""
-        from .page.gallery import named
-
-        return {name: drawn.svg for name, drawn in named(self._drawn).items()}
-
-    @cached_property
-    def figures(self) -> "dict[str, Figure]":
-        """Figures of the report by name, made when they are first asked for; yours to change before ``write``."""
-        from .page.gallery import gallery
-
-        return {name: drawn.figure for name, drawn in gallery(self).items()}
+        """The same as SVG, each drawn once."""
+        return {name: one.svg for name, one in self._named.items()}
 
     def to_html(self, path=None) -> str:
         """The report as one page that needs no other file.
@@ -154,27 +163,27 @@ class Audit:
             Path(path).write_text(page, encoding="utf-8")
         return page
 
-    def write(self, folder) -> list[Path]:
+    def write(self, folder, *, overwrite: bool = False) -> list[Path]:
         """Write report, tables, figures, transformers and settings to a folder.
 
         Parameters
         ----------
         folder : str or Path
-            A new folder, an empty one, or one that holds an earlier audit and nothing else, not even a hidden file:
-            it is replaced in one step when everything is written, but for the notebook beside it. A link is followed.
-            Otherwise nothing is written, and a ConfigurationError names what is in the way.
+            A new folder, an empty one, or one that holds an earlier report, which is replaced when everything is
+            written.
+        overwrite : bool
+            Whether the folder may hold anything else: files with the names of a report are replaced, all others stay.
 
         Returns
         -------
         list of Path
-            What was written: ``report.html``, ``tables/*.csv``, ``figures/*.svg``, ``transformers/*.npz`` (as
-            ``evenspan.save`` writes them) and ``settings.json``. In the CSV files a text that a spreadsheet would take
-            for a formula (it begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break, and is no number) has an
-            apostrophe before it, and a carriage return is written ``\\r``.
+            What was written: ``report.html``, ``tables/*.csv``, ``transformers/*.npz`` (as ``evenspan.save`` writes
+            them), ``figures/*.svg`` and ``settings.json``. In the CSV files a text that a spreadsheet would take for a
+            formula has an apostrophe before it.
         """
         from .writing import write
 
-        return write(self, Path(folder))
+        return write(self, Path(folder), overwrite)
 
 
 def audit(
@@ -184,7 +193,7 @@ def audit(
     target: str | None = None,
     k=None,
     methods=None,
-    concern: str = "losses",
+    concern: str = "all",
     missing: str = "error",
     intersections: bool = False,
     standardize: bool = True,
@@ -197,9 +206,9 @@ def audit(
 ) -> Audit:
     r"""What a reduction of dimension does to the groups of a table, and what can be done about it.
 
-    The table is read in two passes, which leave moments of every group in a hundred blocks of rows, and some points.
-    Everything linear is computed from the moments: principal components, the other methods, their errors, losses and
-    means by group on the fitting and on the held-out part, intervals, and the frontiers that no projection passes.
+    Moments of every group in a hundred blocks of rows are kept of the table, and some points. Everything linear is
+    computed from the moments: principal components, the other methods, their errors and means by group on the training
+    set and on held-out rows, intervals, and the frontier that no projection passes.
 
     Parameters
     ----------
@@ -208,24 +217,24 @@ def audit(
     sensitive : str or list of str
         The columns of the groups; never features.
     target : str, optional
-        A column to be predicted later; never a feature. No method looks at it; classifiers say how much of it is left.
+        A column to be predicted later; never a feature. No method looks at it; one fixed classifier says how much of it
+        is left, and which rates of selection and error follow, for all rows and every group.
     k : int or list of int, optional
-        Numbers of components, at most 10,000; all from 1 to 10, and below the number of features, unless given.
+        Numbers of components at which all methods are compared. Unless given, the smallest of 1 to 10 with which PCA
+        retains 80 % of the variance.
     methods : list of str or "all", optional
-        Names of methods (``evenspan.methods.METHODS``); the quick ones unless given: those that
-        moments determine, for as many groups as there are. "all" adds those that need points, which are fitted to at
-        most 20,000 rows of the fitting part.
-    concern : {"losses", "errors", "means"}
-        What is to be alike between groups; decides what is recommended, nothing else. "losses": nobody much worse off
-        than with directions of their own. "errors": all groups rebuilt equally well. "means": the groups in the same
-        place.
+        Names of methods (``evenspan.methods.METHODS``); the quick ones unless given. "all" adds those that need points,
+        which are fitted to at most 20,000 training rows.
+    concern : {"all", "means", "errors", "classification"}
+        Which questions are answered: whether the groups lie in the same place, whether all are reconstructed equally
+        well, whether the group can be predicted. Each has its own effect, interval and recommendation.
     missing : {"error", "drop", "mean", "indicator"}
         What a missing cell does: it is an error; its row is dropped; it becomes the mean (or the most frequent
-        category) of the fitting part; or that, with a further feature that says so.
+        category) of the training set; or that, with a further feature that says so.
     intersections : bool
         Whether each combination of the sensitive columns is a group too.
     standardize : bool
-        Whether features are standardised by the fitting part.
+        Whether features are standardised by the training set.
     holdout : float
         Share of the rows that are held out, above 0 and below 1.
     exclude : sequence of str
@@ -237,8 +246,8 @@ def audit(
         Samples for the intervals, from 20 to 100,000.
     random_state : None, int or Generator
         Decides the split, the blocks, the samples and whatever a method draws. The same number gives the same tables.
-    progress : bool
-        Whether progress is shown on standard error.
+    progress : bool or callable
+        Whether progress is shown on standard error; or ``progress(stage, done, total)`` is called.
 
     Returns
     -------
@@ -252,14 +261,13 @@ def audit(
 
     Guarantees
     ----------
-    On the fitting part the frontiers are certified: no projection passes their bounds. Intervals are about the
+    On the training set the frontier is certified: no projection passes their bounds. Intervals are about the
     projection as it is fitted: other rows, not another fit. No number says that something is fair.
 
     Complexity
     ----------
-    Two passes over the table, O(n d^2), in bounded memory. After them a million rows cost what a thousand do: for 100
-    features, 2 groups and k from 1 to 10 about two minutes on one core. More than 500 features after encoding are
-    refused (``LimitError``): time grows with their third power.
+    One pass over the table, O(n d^2). After it a million rows cost what a thousand do; time grows with the third power
+    of the features: 20 take seconds, 768 some minutes, which is said first.
 
     References
     ----------
@@ -272,9 +280,9 @@ def audit(
     >>> wide = rng.normal(size=(300, 4)) * [3.0, 2.0, 1.0, 0.5]
     >>> table = pd.DataFrame(np.vstack([wide, wide[:200, ::-1]]), columns=list("abcd"))
     >>> table["team"] = ["red"] * 300 + ["blue"] * 200
-    >>> found = audit(table, sensitive="team", k=2, methods=["Min-max loss"], n_boot=100)
-    >>> found.recommendation["team"].method
-    'Min-max loss'
+    >>> found = audit(table, sensitive="team", k=2, methods=["Min-max error"], concern="errors", n_boot=100)
+    >>> found.recommendation["team"]["errors"].method
+    'Min-max error'
     >>> found.pipeline().transform(table).shape
     (500, 2)
     """
@@ -290,19 +298,21 @@ def audit(
         standardize=standardize, holdout=holdout, exclude=exclude, keep=keep, random_state=random_state, progress=tell,
     )  # fmt: skip
     sizes = _sizes(asked, sample.d)
-    groups = {name: kept_groups(sample, name) for name in sample.attributes}
-    names = chosen_methods(methods, [kept.G for kept in groups.values()])
-    given = asked is not None and len(sizes) == 1
-    found = {name: analyse(kept, sizes, names, given, n_boot, seed, tell) for name, kept in groups.items()}
+    groups = {name: compared_groups(sample, name) for name in sample.attributes}
+    names = chosen_methods(methods, [one.G for one in groups.values()])
+    with threadpool_limits(1):  # many small matrices, for which threads wait; and sums depend on their number
+        found = {
+            name: analyse(one, sizes, names, asked is not None, n_boot, seed, tell) for name, one in groups.items()
+        }
     settings = {
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
-        "target": target, "k": list(sizes), "methods": list(names), "concern": concern, "missing": missing,
-        "intersections": intersections, "standardize": standardize, "holdout": holdout, "exclude": list(exclude),
-        "keep": list(keep),
-        "n_boot": n_boot, "random_state": random_state if isinstance(random_state, Integral) else None,
-        "warnings": list(sample.warnings),
+        "target": target, "k": None if asked is None else list(asked), "methods": list(names), "concern": concern,
+        "missing": missing, "intersections": intersections, "standardize": standardize, "holdout": holdout,
+        "exclude": list(exclude), "keep": list(keep), "n_boot": n_boot,
+        "random_state": random_state if isinstance(random_state, Integral) else None,
+        "warnings": [*sample.warnings, *filter(None, [ask_target(sample)])],
     }  # fmt: skip
-    return _audit(sample, sizes, names, settings, found, concern)
+    return _audit(sample, sizes, names, settings, found)
 
 
 def require_arguments(
@@ -313,84 +323,15 @@ def require_arguments(
     most, why = TABLE["draws of the bootstrap"]
     if whole_number("n_boot", n_boot, 20) > most:
         raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {why}. Ask for fewer.")
-    require_memory(SAMPLE_BYTES * n_boot, f"n_boot={n_boot:,}", "Ask for fewer draws: 1,000 are usual.")
-    asked = _asked(k)
     require_generator(random_state)
     chosen_methods(methods, [2])
     options(None, sensitive, target, exclude, keep, missing, holdout, intersections)
-    return asked
-
-
-def _audit(sample, sizes, names, settings, found: Mapping[str, Analysis], concern) -> Audit:
-    advice, lines = {}, []
-    for attribute, analysis in found.items():
-        limits = of_attribute(sample, attribute, len(names), analysis.left_out)
-        for one in CONCERNS:
-            answer = recommend(analysis.seen, one, analysis.why_k, limits)
-            lines.append(_line(answer, one == concern))
-            if one == concern:
-                advice[attribute] = answer
-    methods = pd.concat([analysis.rows for analysis in found.values()], ignore_index=True)[COLUMNS]
-    lines_of = [one.rows(name) for name, analysis in found.items() for one in analysis.frontiers.values()]
-    frontier = pd.concat([pd.DataFrame(columns=FRONTIER_COLUMNS), *lines_of], ignore_index=True)
-    tables = {
-        "columns": sample.columns,
-        "groups": _groups(sample, found),
-        "pca": methods[methods["method"] == PCA].reset_index(drop=True),
-        "methods": methods,
-        "frontier": frontier[FRONTIER_COLUMNS],
-        "recommendation": pd.DataFrame(lines),
-        "notes": _notes(sample, methods, advice),
-    }
-    estimators = {
-        (attribute, name, k): fit.estimator
-        for attribute, analysis in found.items()
-        for (name, k), fit in analysis.fits.items()
-        if fit.estimator is not None
-    }
-    return Audit(sample, sizes, names, settings, tables, advice, estimators)
-
-
-def _groups(sample: Sample, found: Mapping[str, Analysis]) -> pd.DataFrame:
-    """The groups, with a note where one is not compared."""
-    table = sample.groups.copy()
-    for attribute, analysis in found.items():
-        out = (table["attribute"] == attribute) & table["group"].astype(str).isin(analysis.left_out)
-        told = "too few rows to be compared: left out of all that follows"
-        table.loc[out, "note"] = [f"{note}; {told}" if note else told for note in table.loc[out, "note"]]
-    return table
-
-
-def _line(answer: Recommendation, asked: bool) -> dict:
-    head = {"attribute": answer.attribute, "concern": answer.concern, "asked": asked, "method": answer.method}
-    return head | {"k": answer.k} | dict(answer.figures) | {"reason": " ".join(answer.reason)}
-
-
-def _notes(sample: Sample, methods: pd.DataFrame, advice: Mapping[str, Recommendation]) -> pd.DataFrame:
-    rows = [("data", "", note) for note in sample.notes]
-    said = methods[(methods["note"] != "") & (methods["metric"] == "average error") & (methods["part"] == "fitting")]
-    # Reasons that differ by their numbers only are told once.
-    kind = said["note"].str.replace(r"\d+", "", regex=True)
-    for (attribute, name, _), some in said.groupby(["attribute", "method", kind], sort=False):
-        rows.append(("method", attribute, f"{name}, k = {', '.join(map(str, some['k']))}: {some['note'].iloc[0]}"))
-    rows += [("limit", name, sentence) for name, answer in advice.items() for sentence in answer.limits]
-    return pd.DataFrame(rows, columns=["kind", "attribute", "note"])
-
-
-def _asked(k) -> tuple[int, ...] | None:
     if k is None:
         return None
-    one = isinstance(k, str) or not isinstance(k, Iterable)
-    most = TABLE["features"][0]
-    given = [k] if one else list(islice(k, most + 1))
-    if not given:
+    asked = [k] if isinstance(k, str) or not isinstance(k, Iterable) else list(k)
+    if not asked:
         raise ConfigurationError("k is empty; needed are whole numbers of components, or None for 1 to 10.")
-    if len(given) > most or max(whole_number("k", one, 1) for one in given) > most:
-        raise LimitError(
-            f"k asks for more than {most:,} components, or for more numbers than that; an audit takes at most {most:,} "
-            "features. Ask for fewer."
-        )
-    return tuple(sorted({int(one) for one in given}))
+    return tuple(sorted({int(whole_number("k", one, 1)) for one in asked}))
 
 
 def _sizes(asked: tuple[int, ...] | None, d: int) -> tuple[int, ...]:
@@ -407,3 +348,64 @@ def _sizes(asked: tuple[int, ...] | None, d: int) -> tuple[int, ...]:
             "is left out. Ask for fewer."
         )
     return asked
+
+
+def _audit(sample: Sample, sizes, names, settings: dict, found: Mapping[str, Analysis]) -> Audit:
+    asked, answers, lines = require_concern(settings["concern"]), {}, []
+    for attribute, analysis in found.items():
+        limits = of_attribute(sample, analysis, len(names))
+        every = {concern: recommend(analysis, concern, limits) for concern in CONCERNS}
+        answers[attribute] = {concern: every[concern] for concern in asked}
+        lines += [_line(one, one.concern in asked) for one in every.values()]
+    methods = pd.concat([analysis.rows for analysis in found.values()], ignore_index=True)
+    frontiers = {name: one.frontier for name, one in found.items() if one.frontier is not None}
+    possible = [one.rows(name, found[name].k) for name, one in frontiers.items()]
+    tables = {
+        "columns": sample.columns,
+        "groups": _groups(sample, found),
+        "pca": methods[methods["method"] == PCA].reset_index(drop=True),
+        "methods": methods,
+        "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
+        "recommendation": pd.DataFrame(lines),
+        "notes": _notes(sample, methods, answers),
+    }
+    estimators = {
+        (attribute, name, k): fit.estimator
+        for attribute, analysis in found.items()
+        for (name, k), fit in analysis.fits.items()
+        if fit.estimator is not None
+    }
+    return Audit(sample, sizes, names, settings, tables, answers, estimators, frontiers)
+
+
+def _line(one: Recommendation, asked: bool) -> dict:
+    head = {"attribute": one.attribute, "concern": one.concern, "asked": asked, "verdict": one.verdict}
+    return (
+        head | {"method": one.method, "k": one.k} | dict(one.figures) | {"reason": " ".join([*one.reason, *one.costs])}
+    )
+
+
+def _groups(sample: Sample, found: Mapping[str, Analysis]) -> pd.DataFrame:
+    """The groups, with a note where one is not compared."""
+    table = sample.groups.copy()
+    for attribute, analysis in found.items():
+        out = (table["attribute"] == attribute) & table["group"].astype(str).isin(analysis.left_out)
+        told = "too few rows to be compared: left out of all that follows"
+        table.loc[out, "note"] = [f"{note}; {told}" if note else told for note in table.loc[out, "note"]]
+    return table
+
+
+def _notes(sample: Sample, methods: pd.DataFrame, answers: Mapping) -> pd.DataFrame:
+    """What was done to the data, why methods have no answer or warned, and what the numbers do not say; each once."""
+    rows = [("data", "", note) for note in sample.notes]
+    told = (
+        methods["metric"].isin(["average error", "seconds"]) & (methods["part"] == TRAINING) & (methods["note"] != "")
+    )
+    said = methods[told]
+    kind = said["note"].str.replace(r"\d+", "", regex=True)  # reasons that differ by their numbers only
+    for (attribute, name, _), some in said.groupby(["attribute", "method", kind], sort=False):
+        rows.append(("method", attribute, f"{name}, k = {', '.join(map(str, some['k']))}: {some['note'].iloc[0]}"))
+    for name, found in answers.items():
+        limits = dict.fromkeys(sentence for one in found.values() for sentence in one.limits)
+        rows += [("limit", name, sentence) for sentence in limits]
+    return pd.DataFrame(rows, columns=["kind", "attribute", "note"])

@@ -1,338 +1,225 @@
-"""The figures of an audit: each takes the tidy rows of the judge and returns a Matplotlib figure.
+"""The figures of a report: the library's displays on the numbers of the tables, and two plain plots.
 
-Methods and groups look as everywhere in the book (``evenspan.displays``): a marker for each beside its colour, so
-that nothing has to be told by colour alone.
+Methods and groups look as everywhere (``evenspan.displays``): a marker beside each colour, so that nothing has to be
+told by colour alone. Figures are as wide as can be read on a phone.
 """
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+import io
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ...displays.method_looks import group_looks, handles, looks
+from ...displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
+from ...displays.method_looks import group_looks, looks
+from ...displays.style import settings
+from ..evaluation import HELD_OUT, TRAINING
+from ..fitting import PCA
+from ..recommend import CONCERNS
+from .blocks import listed, plain
+from .evidence import View
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: More groups than these are not drawn one by one: the figure keeps those with the smallest and the largest values.
-MOST_GROUPS = 24
-#: Letters of a name that a figure shows.
-LETTERS = 28
-WIDTH = 7.2
-FITTING, HELD_OUT = "fitting", "held out"
-ATTAINABLE, EDGE, EQUAL = "#dfe9f2", "#222222", "#a8232b"
+    from ..run import Audit
+
+WIDTH = 5.2
+#: More groups than these are not drawn one by one: those with the smallest and the largest errors are.
+MOST_GROUPS = 16
+#: More features than these make the joint range slow: its boundary takes hundreds of eigenvalue problems.
+MOST_FEATURES = 200
 #: How far from a line, in its own extents, a method may be and still be in the frame.
 REACH = 3.0
 
 
-def styled(draw: Callable) -> Callable:
-    """Draw with the book's look, whatever the reader's own settings are."""
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, its title, what it shows, and its content in words."""
 
-    @wraps(draw)
-    def inside(*args, **kwargs):
+    figure: "Figure"
+    title: str
+    caption: str
+    alt: str
+
+    @cached_property
+    def svg(self) -> bytes:
+        """The figure as SVG, the same on every run; text stays text."""
         import matplotlib as mpl
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-        from ...displays.style import SETTINGS
-
-        with mpl.rc_context(SETTINGS):
-            return draw(*args, **kwargs)
-
-    return inside
-
-
-def shown(label: object) -> str:
-    """A name of the user's as a figure shows it: one line, not too long, and never read as a formula."""
-    text = re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in str(label))).strip() or "(empty)"
-    text = text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
-    return text.replace("$", r"\$")
+        buffer = io.BytesIO()
+        with mpl.rc_context(settings()), warnings.catch_warnings():
+            # The reader's fonts have the letters that this one lacks.
+            warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+            FigureCanvasSVG(self.figure).print_svg(buffer, metadata={"Date": None})
+        return buffer.getvalue()
 
 
-def chosen(rows: pd.DataFrame, **where) -> pd.DataFrame:
-    """Rows whose columns have these values, those that hold a number."""
-    keep = rows["value"].notna()
-    for column, value in where.items():
-        keep &= rows[column] == value
-    return rows[keep]
+def of_attribute(audit: "Audit", attribute: str) -> dict[str, Drawn]:
+    """The figures of one attribute by name."""
+    import matplotlib as mpl
+
+    view = View(audit, attribute)
+    with mpl.rc_context(settings()):
+        found = {"groups": _groups(view), "effects": _effects(view)}
+        if len(audit.sizes) > 1:
+            found["over-k"] = _over_k(view)
+        if view.frontier is not None:
+            if view.frontier.joint is not None and audit.sample.d <= MOST_FEATURES:
+                found["possible"] = _possible(view)
+            found["frontier"] = _frontier(view)
+    return found
 
 
-def _figure(rows: int = 1, columns: int = 1, height: float = 4.0, **kwargs):
+def _figure(height: float, rows: int = 1):
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=(WIDTH, height), layout="constrained")
-    return fig, fig.subplots(rows, columns, **kwargs)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure, figure.subplots(rows, squeeze=False)[:, 0]
 
 
-def _dots(panel: "Axes", rows: pd.DataFrame, y: np.ndarray, look, *, hollow: bool = False) -> None:
-    """One mark with its interval for each row."""
-    for at, (_, row) in zip(y, rows.iterrows(), strict=True):
-        if not np.isnan([row["low"], row["high"]]).any():
-            panel.plot([row["low"], row["high"]], [at, at], color=look.colour, linewidth=1.6, solid_capstyle="butt")
-        face = "white" if hollow else look.colour
-        mark = {"marker": look.marker, "linestyle": "", "markersize": 7}
-        panel.plot(row["value"], at, color=look.colour, markerfacecolor=face, **mark)
+def _legend(figure: "Figure", axes) -> None:
+    handles, names = axes.get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")
 
 
-def few_groups(values: pd.DataFrame) -> list[str]:
-    """The groups that a figure draws, by value: all, or of very many those at both ends."""
-    ordered = list(values.sort_values("value", kind="stable")["group"])
-    if len(ordered) <= MOST_GROUPS:
-        return ordered
+def _name(label: object) -> str:
+    """A name of the user's in one line, not too long, never read as a formula or left out of a legend."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(label)).split()) or "(empty)"
+    text = text if len(text) <= 24 else text[:23] + "…"
+    return (f" {text}" if text.startswith("_") else text).replace("$", r"\$")
+
+
+def _few(view: View) -> list[str]:
+    """The groups that a figure draws: all, or of very many those at both ends."""
+    order = sorted(view.labels, key=lambda label: view.row("error", group=label)["value"])
     half = MOST_GROUPS // 2
-    return ordered[:half] + ordered[-half:]
+    return view.labels if len(order) <= MOST_GROUPS else order[:half] + order[-half:]
 
 
-# -- what was measured -------------------------------------------------------------------------------------------------
-
-
-@styled
-def groups_under_pca(
-    rows: pd.DataFrame, metrics: Mapping[str, str], *, k: int, labels: Sequence[str], overall: float
-) -> "Figure":
-    """What standard PCA leaves of each group: a panel for each metric, filled marks held out, hollow ones fitted.
-
-    ``metrics`` gives the panels their titles; groups are ordered by held-out rows; ``labels`` are all of them;
-    ``overall`` is the average of the first metric.
-    """
-    first = chosen(rows, metric=next(iter(metrics)), part=HELD_OUT, k=k)
-    names = few_groups(first)
-    dress = group_looks(labels)
-    fig, axes = _figure(1, len(metrics), 1.5 + 0.34 * len(names), sharey=True, squeeze=False)
-    for panel, (metric, title) in zip(axes[0], metrics.items(), strict=True):
-        for at, name in enumerate(names):
-            for part, shift, hollow in ((HELD_OUT, -0.12, False), (FITTING, 0.16, True)):
-                some = chosen(rows, metric=metric, part=part, k=k, group=name)
-                _dots(panel, some, np.full(len(some), at + shift), dress[name], hollow=hollow)
-        panel.set_title(title)
-        panel.set_xlabel("smaller is better")
-        panel.set_yticks(range(len(names)), [shown(name) for name in names])
-        panel.set_ylim(len(names) - 0.5, -0.5)
-    axes[0, 0].axvline(overall, color="#555555", linestyle="--", linewidth=1.1)
-    _parts_legend(fig, "average of all rows")
-    return fig
-
-
-@styled
-def groups_over_k(rows: pd.DataFrame, metric: str, title: str, *, labels: Sequence[str], at: int) -> "Figure":
-    """A metric of every group under standard PCA on held-out rows, over the number of components."""
-    values = chosen(rows, metric=metric, part=HELD_OUT)
-    names = few_groups(values[values["k"] == at])
-    from matplotlib.lines import Line2D
-
-    dress, keys = group_looks(labels), []
-    fig, panel = _figure(height=3.9)
+def _groups(view: View) -> Drawn:
+    names, labels = list(dict.fromkeys([PCA, *view.recommended])), _few(view)
+    lines = []
     for name in names:
-        line = values[values["group"] == name].sort_values("k")
-        look = dress[name]
-        panel.fill_between(line["k"], line["low"], line["high"], color=look.colour, alpha=0.13, linewidth=0)
-        style = {"color": look.colour, "marker": look.marker, "linestyle": look.linestyle}
-        panel.plot(line["k"], line["value"], **style)
-        # Beside a name with a leading underscore a legend would leave the mark out, without a word.
-        keys.append(Line2D([], [], label=f" {shown(name)}", **style))
-    _whole_k(panel, values["k"])
-    panel.set(ylabel=title)
-    fig.legend(handles=keys, loc="outside lower center", ncols=3, fontsize="small")
-    return fig
+        rows = [("group", label, view.row("error", name, group=label)) for label in labels]
+        rows.append(("all rows", "all rows", view.row("average error", name)))
+        lines += [(name, kind, label, row["value"], row["low"], row["high"]) for kind, label, row in rows]
+    frame = pd.DataFrame(lines, columns=["estimator", "kind", "group", "value", "low", "high"])
+    figure, (axes,) = _figure(3.4)
+    GroupGapDisplay(frame, metric="error").plot(axes, legend=False)
+    axes.set_title("")
+    axes.set_xticks(range(len(labels) + 1), [_name(label) for label in (*labels, "all rows")])
+    if sum(map(len, labels)) > 24 or len(labels) > 5:
+        axes.tick_params(axis="x", rotation=90 if len(labels) > 5 else 30)
+    if len(names) > 1:
+        _legend(figure, axes)
+    order = sorted(labels, key=lambda label: view.row("error", group=label)["value"])
+    ends = " to ".join(f"{plain(view.row('error', group=one)['value'])} ({one})" for one in (order[0], order[-1]))
+    alt = f"Marks with intervals for {len(labels)} groups and all rows under {listed(names)}. PCA leaves {ends}."
+    caption = f"Reconstruction error of the groups of {view.attribute} with k = {view.k}, on held-out rows."
+    return Drawn(figure, f"Errors of the groups of {view.attribute}", f"{caption} Lines are 95 % intervals.", alt)
 
 
-@styled
-def gap_and_price(rows: pd.DataFrame, gap: str, price: str, *, k: int, words: tuple[str, str], best: str) -> "Figure":
-    """Each method's gap between groups against what it costs all rows together, both on held-out rows.
-
-    ``words`` is what the axes say; the recommended method ``best`` gets a ring.
-    """
-    across, up = (
-        chosen(rows, metric=metric, part=HELD_OUT, k=k, group="").set_index("method") for metric in (gap, price)
+def _effects(view: View) -> Drawn:
+    concerns = [name for name in view.answers if view.row(CONCERNS[name].effect) is not None]
+    look, told = looks(view.methods), []
+    figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(view.methods)), len(concerns))
+    for axes, concern in zip(panels, concerns, strict=True):
+        metric = CONCERNS[concern].effect
+        for at, method in enumerate(view.methods):
+            row = view.row(metric, method)
+            if row is not None:
+                axes.plot([row["low"], row["high"]], [at, at], color=look[method].colour, linewidth=1.6)
+                axes.plot(row["value"], at, linestyle="", markersize=7, **look[method].mark())
+        null = view.row(metric)["noise_q95"]
+        axes.axvline(null, color="#555555", linestyle="--", linewidth=1.1)
+        axes.set(title=f"{concern}: {metric}", ylim=(len(view.methods) - 0.4, -0.6))
+        axes.set_yticks(range(len(view.methods)), view.methods, fontsize="small")
+        best = min(view.methods, key=lambda one: np.inf if (r := view.row(metric, one)) is None else r["value"])
+        told.append(f"the {metric} is {plain(view.row(metric)['value'])} under PCA and smallest under {best} "
+                    f"({plain(view.row(metric, best)['value'])})")  # fmt: skip
+    alt = f"A mark with its interval for each of {len(view.methods)} methods: {'; '.join(told)}."
+    caption = (
+        f"The effect of every method for {view.attribute} with k = {view.k}, on held-out rows, with 95 % intervals. "
+        "The dashed line is the 95 % null quantile under PCA."
     )
-    names = [name for name in across.index if name in up.index]
-    dress = looks(names)
-    fig, panel = _figure(height=4.6)
-    for name in names:
-        look, one, two = dress[name], across.loc[name], up.loc[name]
-        panel.plot([one["low"], one["high"]], [two["value"]] * 2, color=look.colour, linewidth=1.1, alpha=0.75)
-        panel.plot([one["value"]] * 2, [two["low"], two["high"]], color=look.colour, linewidth=1.1, alpha=0.75)
-        panel.plot(one["value"], two["value"], linestyle="", markersize=look.size, **look.mark())
-        if name == best:
-            panel.plot(one["value"], two["value"], "o", markersize=19, markerfacecolor="none", color="#222222")
-    panel.set(xlabel=words[0], ylabel=words[1], xlim=(0 if across["value"].min() >= 0 else None, None))
-    fig.legend(handles=handles(dress[name] for name in names), loc="outside lower center", ncols=3, fontsize="small")
-    return fig
+    return Drawn(figure, f"Effects of the methods for {view.attribute}", caption, alt)
 
 
-@styled
-def methods_over_k(rows: pd.DataFrame, metrics: Mapping[str, str]) -> "Figure":
-    """Metrics of every method on held-out rows over the number of components, a panel each."""
-    some = rows[(rows["part"] == HELD_OUT) & rows["metric"].isin(list(metrics)) & (rows["group"] == "")]
-    dress = looks(some["method"].unique())
-    fig, axes = _figure(1, len(metrics), 4.6, squeeze=False)
-    for panel, (metric, title) in zip(axes[0], metrics.items(), strict=True):
-        for name, line in chosen(some, metric=metric).groupby("method", sort=False):
-            line = line.sort_values("k")
-            panel.plot(line["k"], line["value"], markersize=5, linewidth=1.2, **dress[name].line())
-        _whole_k(panel, some["k"])
-        panel.set_title(title)
-        panel.set_ylim(bottom=0)
-    fig.legend(handles=handles(dress.values(), lines=True), loc="outside lower center", ncols=3, fontsize="small")
-    return fig
-
-
-@styled
-def predictability(rows: pd.DataFrame, readers: Mapping[str, str], *, k: int) -> "Figure":
-    """How well the attribute can be read from k components of each method, by each reader."""
-    some = rows[
-        (rows["part"] == HELD_OUT) & (rows["group"] == "") & (rows["k"] == k) & rows["metric"].isin(list(readers))
-    ]
-    names = list(some.loc[some["value"].notna(), "method"].unique())
-    dress = looks(names)
-    fig, axes = _figure(1, len(readers), 1.4 + 0.32 * len(names), sharey=True, squeeze=False)
-    for panel, (metric, title) in zip(axes[0], readers.items(), strict=True):
-        for at, name in enumerate(names):
-            one = chosen(some, metric=metric, method=name, group="")
-            _dots(panel, one, np.full(len(one), at), dress[name])
-        panel.axvline(0.5, color="#222222", linestyle="--", linewidth=1.1)
-        panel.set(title=title, xlabel="AUC: 0.5 is guessing, 1 is certain")
-        panel.set_xlim(min(0.45, float(some["value"].min()) - 0.02), 1.01)
-        panel.set_yticks(range(len(names)), names)
-        panel.set_ylim(len(names) - 0.5, -0.5)
-    return fig
-
-
-@styled
-def fitted_and_held_out(rows: pd.DataFrame, metric: str, title: str, *, k: int) -> "Figure":
-    """A metric of each method on the rows it was fitted to (hollow) and on rows it never saw (filled)."""
-    some = chosen(rows, metric=metric, k=k, group="")
-    names = list(some["method"].unique())
-    dress = looks(names)
-    fig, panel = _figure(height=1.5 + 0.34 * len(names))
-    for at, name in enumerate(names):
-        both = some[some["method"] == name].set_index("part")["value"]
-        panel.plot(both.to_numpy(), np.full(len(both), at), color="#999999", linewidth=1.2, zorder=1)
-        for part, shift, hollow in ((HELD_OUT, -0.12, False), (FITTING, 0.16, True)):
-            one = chosen(some, method=name, part=part)
-            _dots(panel, one, np.full(len(one), at + shift), dress[name], hollow=hollow)
-    panel.set(xlabel=title)
-    panel.set_yticks(range(len(names)), names)
-    panel.set_ylim(len(names) - 0.5, -0.5)
-    _parts_legend(fig)
-    return fig
-
-
-def _whole_k(panel: "Axes", sizes: pd.Series) -> None:
+def _over_k(view: View) -> Drawn:
     from matplotlib.ticker import MaxNLocator
 
-    panel.set_xlabel("number of components k")
-    panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    if sizes.nunique() == 1:
-        panel.set_xlim(sizes.iloc[0] - 1, sizes.iloc[0] + 1)
+    rows = view.rows[(view.rows["method"] == PCA) & (view.rows["part"] == HELD_OUT) & (view.rows["metric"] == "error")]
+    figure, (axes,) = _figure(3.4)
+    dress, labels = group_looks(view.labels), _few(view)
+    for label in labels:
+        line, look = rows[rows["group"] == label].sort_values("k"), dress[label]
+        axes.fill_between(line["k"], line["low"], line["high"], color=look.colour, alpha=0.13, linewidth=0)
+        style = {"color": look.colour, "marker": look.marker, "linestyle": look.linestyle, "label": _name(label)}
+        axes.plot(line["k"], line["value"], **style)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="number of components k", ylabel="error")
+    _legend(figure, axes)
+    ends = rows[rows["k"].isin([rows["k"].min(), rows["k"].max()])].groupby("k")["value"].agg(["min", "max"])
+    alt = f"A line for each of {len(labels)} groups. " + " ".join(
+        f"With k = {k} the errors go from {plain(low)} to {plain(high)}." for k, low, high in ends.itertuples()
+    )
+    caption = f"Error of each group of {view.attribute} under PCA on held-out rows, by the number of components."
+    return Drawn(figure, f"PCA over k for {view.attribute}", f"{caption} Bands are 95 % intervals.", alt)
 
 
-def _parts_legend(fig: "Figure", line: str | None = None) -> None:
-    from matplotlib.lines import Line2D
-
-    marks = [
-        Line2D([], [], color="#555555", marker="o", linestyle="", label="held-out rows, with interval"),
-        Line2D(
-            [], [], color="#555555", marker="o", markerfacecolor="white", linestyle="", label="rows it was fitted to"
-        ),
+def _possible(view: View) -> Drawn:
+    points = {
+        method: tuple(float(view.row("error", method, TRAINING, label)["value"]) for label in view.labels)
+        for method in view.methods
+    }
+    figure, (axes,) = _figure(4.6)
+    JointRangeDisplay(view.frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
+    _legend(figure, axes)
+    told = [
+        f"{plain(error)} for {label}, where no projection leaves less than {plain(own)}"
+        for error, label, own in zip(points[PCA], view.labels, view.frontier.own, strict=True)
     ]
-    if line:
-        marks.append(Line2D([], [], color="#555555", linestyle="--", label=line))
-    fig.legend(handles=marks, loc="outside lower center", ncols=3, fontsize="small")
+    alt = f"A region of pairs of errors with {len(points)} methods in it. PCA leaves {listed(told)}."
+    caption = (
+        f"All pairs of errors that projections with k = {view.k} can leave the two groups of {view.attribute}, on the "
+        "training set. Nothing lies below and to the left of the heavy line, certified. LEACE is no projection and may "
+        "lie outside."
+    )
+    return Drawn(figure, f"What is possible for {view.attribute}", caption, alt)
 
 
-# -- what is possible at all -------------------------------------------------------------------------------------------
+def _frontier(view: View) -> Drawn:
+    name = "error gap" if "error gap" in view.frontier.curves else "worst error"
+    curve = view.frontier.curves[name]
+    points = {
+        method: tuple(float(view.row(metric, method, TRAINING)["value"]) for metric in ("average error", name))
+        for method in view.methods
+    }
+    near = {method: point for method, point in points.items() if _near(curve.points, point)}
+    far = [method for method in points if method not in near]
+    figure, (axes,) = _figure(4.2)
+    FrontierDisplay(curve, near, against="gap" if name == "error gap" else "worst").plot(axes, legend=False)
+    _legend(figure, axes)
+    (x, y), (end, least) = curve.points[0], curve.points[-1]
+    alt = (
+        f"A line from PCA (average error {plain(x)}, {name} {plain(y)}) to the smallest {name}, {plain(least)} at an "
+        f"average error of {plain(end)}, with {listed(near)} on or above it."
+    )
+    caption = (
+        f"What a smaller {name} between the groups of {view.attribute} costs at least, with k = {view.k}, on the "
+        "training set. The shaded part is certified to be out of reach of every projection."
+    )
+    caption += f" Too far away for the frame: {listed(far)}." if far else ""
+    return Drawn(figure, f"Average error and {name}, {view.attribute}", caption, alt)
 
 
-@styled
-def attainable_pairs(
-    polygon: np.ndarray, edge: np.ndarray, points: Mapping[str, tuple[float, float]], labels: tuple[str, str], best: str
-) -> "Figure":
-    """All pairs of errors that projections of k components can reach: the whole set, and its lower left edge, closer.
-
-    ``polygon`` (m, 2) is the boundary in order, ``edge`` the part of it on which no error can fall without the other's
-    rising; ``points`` are the errors of the two groups on the fitting part by method.
-    """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    fig, panels = _figure(1, 2, 5.0)
-    dress = looks(points)
-    for panel in panels:
-        panel.fill(*polygon.T, color=ATTAINABLE, zorder=0)
-        panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)
-        panel.plot(*edge.T, color=EDGE, linewidth=2.2)
-        panel.axline((0.0, 0.0), slope=1.0, color=EQUAL, linestyle="--", linewidth=1.2)
-        for name, point in points.items():
-            _mark(panel, dress[name], point, name == best)
-        panel.set_xlabel(f"error of group {shown(labels[0])}")
-    panels[0].set_ylabel(f"error of group {shown(labels[1])}")
-    panels[0].set_title("all that is possible")
-    panels[1].set_title("closer")
-    _frame(panels[0], polygon, 0.04)
-    _frame(panels[1], np.vstack([edge, *inside(edge, points).values()]), 0.25)
-    keys = [
-        Patch(color=ATTAINABLE, label="possible"),
-        Line2D([], [], color=EDGE, linewidth=2.2, label="least errors, certified"),
-        Line2D([], [], color=EQUAL, linestyle="--", label="equal errors"),
-    ]
-    fig.legend(handles=[*keys, *handles(dress.values())], loc="outside lower center", ncols=3, fontsize="small")
-    return fig
-
-
-@styled
-def average_and(name: str, line: np.ndarray, points: Mapping[str, tuple[float, float]], best: str) -> "Figure":
-    """What a smaller gap, or worst group, costs all rows together: what was reached, what is out of reach, the methods.
-
-    ``line`` (m, 3) holds average error, the other number, and what that is at least for every projection of no larger
-    average error; ``points`` the first two by method, on the fitting part.
-    """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    fig, panel = _figure(height=4.6)
-    dress = looks(points)
-    x, y, bound = line.T
-    _frame(panel, np.vstack([line[:, :2], *inside(line[:, :2], points).values()]), 0.08, equal=False)
-    floor, right = panel.get_ylim()[0], panel.get_xlim()[1]
-    panel.fill_between(np.r_[x, right], floor, np.r_[bound, bound[-1]], color="#ececec", linewidth=0, zorder=0)
-    panel.axvspan(panel.get_xlim()[0], x[0], color="#ececec", linewidth=0, zorder=0)
-    panel.plot(x, y, color=EDGE, linewidth=2.0, marker="." if len(x) < 3 else "")
-    for method, point in points.items():
-        _mark(panel, dress[method], point, method == best)
-    panel.set(xlabel="average error", ylabel=name)
-    keys = [
-        Line2D([], [], color=EDGE, linewidth=2.0, label="reached by projections"),
-        Patch(color="#ececec", label="out of reach, certified"),
-    ]
-    fig.legend(handles=[*keys, *handles(dress.values())], loc="outside lower center", ncols=3, fontsize="small")
-    return fig
-
-
-def inside(line: np.ndarray, points: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """The points that are near a line: within ``REACH`` times its extent of it, and of one hundredth of its values.
-
-    A frame around all of them would make a short line a dot where one method is far away from it.
-    """
+def _near(line: np.ndarray, point: tuple[float, float]) -> bool:
+    """Whether a point is within ``REACH`` times the extent of a line of it, and of one hundredth of its values."""
     low, high = line.min(axis=0), line.max(axis=0)
     room = REACH * np.maximum(high - low, 0.01 * np.abs(high))
-    return {
-        name: point
-        for name, point in points.items()
-        if (np.asarray(point) >= low - room).all() and (np.asarray(point) <= high + room).all()
-    }
-
-
-def _mark(panel, look, point, ringed: bool) -> None:
-    panel.plot(*point, linestyle="", markersize=look.size, **look.mark() | {"zorder": 4})
-    if ringed:
-        panel.plot(*point, "o", markersize=19, markerfacecolor="none", color=EDGE, zorder=5)
-
-
-def _frame(panel, points: np.ndarray, share: float, *, equal: bool = True) -> None:
-    low, high = points.min(axis=0), points.max(axis=0)
-    sides = np.maximum(high - low, 1e-6 * np.maximum(np.abs(high), np.finfo(float).tiny))
-    room = share * (np.full(2, sides.max(axis=0)) if equal else sides)
-    panel.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
+    return bool((np.asarray(point) >= low - room).all() and (np.asarray(point) <= high + room).all())
