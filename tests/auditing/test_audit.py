@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import evenspan
-from evenspan.auditing.evaluation import COLUMNS, METRICS
+from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
 from evenspan.auditing.writing import file_names, harmless
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
@@ -39,8 +39,7 @@ def found(table):
 
 def test_equal_means_and_equal_losses_on_the_fitting_part_and_nobody_below_the_frontier(found):
     seen, line = found.tables["methods"], found.tables["frontier"]
-    assert found.sizes == (1, 2, 3, 4)
-    for k in found.sizes:
+    for k in (1, 2, 3, 4):
         mine = seen[(seen["k"] == k) & (seen["part"] == "training") & (seen["group"] == "")].dropna(subset="value")
         scale = value(mine, method="PCA", metric="average error")["value"]
         assert value(mine, method="Fair PCA", metric="mean distance")["value"] < 1e-10 * np.sqrt(scale)
@@ -81,7 +80,7 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
     for asked, said in (
         ({}, "means: use"), ({"method": "Kernel"}, "no Kernel"), ({"method": "PCA", "k": 9}, "k=9"),
         ({"attribute": "age"}, "attribute='age'"), ({"concern": "losses"}, "concern='losses'"),
-        ({"method": "Null-it-out PCA", "k": 4}, "with k=4 for team: "),
+        ({"method": "Null-it-out PCA", "k": 4}, "with k=4 for team"),
     ):  # fmt: skip
         with pytest.raises(ConfigurationError, match=said):
             found.pipeline(**asked)
@@ -90,7 +89,6 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
 def test_tables_are_tidy_and_whole(found):
     seen = found.tables["methods"]
     assert list(seen.columns) == COLUMNS
-    assert set(seen["metric"]) <= set(METRICS)
     assert set(seen["method"]) == set(found.methods)
     assert not seen.duplicated(["attribute", "k", "method", "part", "group", "metric"]).any()
     numbers = seen.dropna(subset=["value", "low", "high"])
@@ -100,23 +98,16 @@ def test_tables_are_tidy_and_whole(found):
     assert {"target AUC", "linear AUC", "kernel AUC", "selection rate"} <= set(found.tables["pca"]["metric"])
     assert set(found.tables["frontier"]["k"]) == {found.recommendation["team"]["means"].k}
     assert found.tables["recommendation"]["concern"].tolist() == ["means", "errors", "classification"]
-    assert repr(found).startswith("Audit(table: 1,800 rows, 5 features, groups by team; 11 methods)\n  team, means: ")
-    assert set(found.tables["notes"]["kind"]) == {"method", "limit"}
+    assert repr(found).startswith("Audit(table: 1,800 rows, 5 features, 11 methods)\n  team, means: scaled mean dist")
 
 
-def test_unless_asked_only_pca_is_tried_with_other_numbers_of_components(table):
+def test_unless_asked_k_retains_most_of_the_variance_and_the_target_is_asked_for(table):
     seen = evenspan.audit(table, sensitive="team", methods=["Fair PCA"], concern="means", n_boot=50)
     k = seen.recommendation["team"]["means"].k
     assert list(seen.recommendation["team"]) == ["means"]
-    assert {key[1:] for key in seen.estimators} == {
-        ("PCA", 1),
-        ("PCA", 2),
-        ("PCA", 3),
-        ("PCA", 4),
-        ("PCA", 5),
-        ("Fair PCA", k),
-    }
-    # The column to be predicted is asked for, not guessed.
+    assert set(seen.estimators) == {("team", name, k) for name in ("PCA", "Fair PCA")}
+    shares = seen.estimators["team", "PCA", k].explained_variance_ratio_.cumsum()
+    assert shares[k - 1] >= 0.8 > shares[k - 2]
     assert [text[:15] for text in seen.settings["warnings"]] == ["Is 'hired' what"]
     assert not evenspan.audit(table, sensitive="team", target="hired", k=1, n_boot=50).settings["warnings"]
 
@@ -143,8 +134,7 @@ def test_a_group_of_a_few_rows_is_left_out_and_that_is_said():
     noted = seen.tables["groups"].set_index("group")["note"]
     assert "left out of all that follows" in noted["g2"]
     assert "left out" not in noted["g1"]
-    assert any("g2 (6 rows)" in sentence for sentence in seen.recommendation["team"]["means"].limits)
-    assert any("g2 (6 rows)" in note for note in seen.tables["notes"]["note"])
+    assert "Nothing is said of g2 (6 rows)" in seen.to_html()
     few = frame(*rows((500, 6), d=4))
     with pytest.raises(GroupError, match=r"g0 \(500 rows\), g1 \(6 rows\)"):
         evenspan.audit(few, sensitive="team", target="hired", k=2, n_boot=50)
@@ -156,10 +146,7 @@ def test_as_many_components_as_directions_leave_nobody_an_error():
     seen = evenspan.audit(table, sensitive="team", target="hired", methods=["u-FPCA"], k=[3, 4], n_boot=50)
     assert not len(seen.tables["frontier"])
     assert set(seen.estimators) == {("team", "PCA", 3), ("team", "PCA", 4)}
-    assert (
-        "vary in 3 directions only" in seen.recommendation["team"]["errors"].reason[0]
-        or not seen.recommendation["team"]["errors"].significant
-    )
+    assert seen.recommendation["team"]["errors"].method in ("", "PCA")
 
 
 def test_methods_on_points_are_fitted_to_points_and_say_so(table):
@@ -176,17 +163,6 @@ def test_methods_on_points_are_fitted_to_points_and_say_so(table):
     np.testing.assert_allclose(one.transform(X)[:, 0], two.transform(X)[:, 0])
     np.testing.assert_allclose(one.subspace_.V, two.subspace_.V[:, :1])
     assert clone(one).n_components == 1
-
-
-def test_warnings_of_methods_become_notes():
-    # Three directions vary, four are asked for.
-    X, labels = rows((300, 200), d=3)
-    seen = sample(np.hstack([X, X[:, :1] + X[:, 1:2], X[:, 1:2] - X[:, 2:]]), labels)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fits = fit_method("PCA", (4,), seen.moments("team"), seen.fitting_points, "team")
-    assert "carry no variance" in fits[4].note
-    assert fits[4].estimator is not None
 
 
 def test_which_methods():
@@ -221,8 +197,8 @@ def test_what_is_refused(table):
 @pytest.fixture
 def small(found, monkeypatch):
     """The audit with a page and figures that take no time."""
-    monkeypatch.setattr(type(found), "to_html", lambda self, path=None: "<html></html>")
-    monkeypatch.setitem(found.__dict__, "_drawn", {})
+    monkeypatch.setattr(type(found), "to_html", lambda self: "<html></html>")
+    monkeypatch.setitem(found.__dict__, "figures", {})
     return found
 
 
@@ -263,7 +239,7 @@ def test_what_no_audit_wrote_or_somebody_changed_is_never_deleted(small, tmp_pat
         small.write(folder / "letter.txt", overwrite=True)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
-    def interrupted(self, path=None):
+    def interrupted(self):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(type(small), "to_html", interrupted)

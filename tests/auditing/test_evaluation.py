@@ -8,7 +8,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
 from evenspan.auditing.decisions import Decisions
 from evenspan.auditing.evaluation import (
-    METRICS,
     Evaluation,
     Part,
     largest_distance,
@@ -56,7 +55,6 @@ def test_every_linear_metric_is_that_of_the_rows(part, estimator):
         total = (centred**2).sum(axis=1).mean(axis=0)
         expected |= {("error", label): errors[-1], ("loss", label): losses[-1]}
         expected |= {("explained share", label): 1.0 - errors[-1] / total}
-        expected |= {("mean shift", label): np.linalg.norm(means[-1] - T.mean(axis=0))}
     expected |= {("worst error", ""): max(errors), ("error gap", ""): np.ptp(errors)}
     expected |= {("worst loss", ""): max(losses), ("loss gap", ""): np.ptp(losses)}
     expected |= {("mean distance", ""): max(np.linalg.norm(a - b) for a in means for b in means)}
@@ -65,7 +63,6 @@ def test_every_linear_metric_is_that_of_the_rows(part, estimator):
     spread = np.sqrt(T.var(axis=0).mean(axis=0))
     expected |= {("scaled mean distance", ""): expected["mean distance", ""] / spread}
     assert values.keys() == expected.keys()
-    assert {metric for metric, _ in values} <= set(METRICS)
     np.testing.assert_allclose([values[key] for key in expected], list(expected.values()), rtol=1e-8, atol=1e-10)
 
 
@@ -284,6 +281,6 @@ def test_a_target_that_is_a_number_or_has_three_values_has_no_rates():
     three = decide(X, labels, np.array(["a", "b", "c"])[np.digitize(number, [4.0, 6.0])], StandardPCA(4))[0]
     assert set(three) == {("target accuracy", group) for group in ("", "g0", "g1")}
     few = decide(X, labels, np.where(np.arange(len(X)) < 905, "no", "yes"), StandardPCA(4))[0]
-    assert np.isnan(few["target AUC", "g0"].value)
+    assert ("target AUC", "g0") not in few
     one = decide(X, labels, np.full(len(X), "no"), StandardPCA(4))[0]
     assert np.isnan(one["target accuracy", ""].value)

@@ -5,8 +5,8 @@ any number of groups the least error of each and the average error against the w
 two in addition against the gaps. An oblique map (LEACE) is no projection and may leave a smaller gap.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
 from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
-from .fitting import PCA, Fitted, fit_method, rank
+from .fitting import Fitted, fit_method, rank
 from .passes import Points, Sample
 from .progress import Progress
 from .readers import Readers
@@ -31,6 +31,8 @@ from .readers import Readers
 LEAST_BLOCKS = 5
 #: Share of the variance that principal components are to retain.
 RETAINED = 0.8
+#: Numbers of components that are looked at unless others are asked for.
+MOST_COMPONENTS = 10
 #: Seconds of one core by the third power of the features: for each method and k, and for the frontier (768 features).
 SECONDS, FRONTIER_SECONDS = 2e-8, 3e-8
 FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
@@ -39,26 +41,13 @@ FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 # -- the groups that have enough rows in both parts --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class ComparedGroups:
-    """Moments and points of the groups of one attribute that are compared, and the rows of those that are not."""
+def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
+    """The sample without groups that have rows in too few blocks of a part, and the rows of these.
 
-    attribute: str
-    moments: Mapping[str, GroupMoments]  # blocked, by part
-    training_points: Points
-    scored_points: Points
-    left_out: Mapping[str, int]
-
-    @property
-    def G(self) -> int:
-        """Number of groups that are compared."""
-        return len(np.unique(self.moments[TRAINING].labels[self.attribute]))
-
-
-def compared_groups(sample: Sample, attribute: str) -> ComparedGroups:
-    """Leave the groups out that have rows in too few blocks of a part; ``GroupError`` if fewer than two are left."""
-    moments, rows, enough = {TRAINING: sample.fitting[attribute], HELD_OUT: sample.held_out[attribute]}, {}, []
-    for part in moments.values():
+    ``GroupError`` if fewer than two are left.
+    """
+    rows, enough = {}, []
+    for part in (sample.fitting[attribute], sample.held_out[attribute]):
         labels, _, group = cells_of(part, attribute)  # one cell for each block and group that occur together
         blocks = np.bincount(group, minlength=len(labels))
         enough.append({str(label) for label, n in zip(labels, blocks, strict=True) if n >= LEAST_BLOCKS})
@@ -72,23 +61,23 @@ def compared_groups(sample: Sample, attribute: str) -> ComparedGroups:
             f"{attribute} has the groups {told}, of which {len(compared)} have rows in {LEAST_BLOCKS} blocks or more "
             "of both parts; needed are two. Merge groups, hold out another share, or take a larger table."
         )
-    points = [sample.fitting_points, sample.held_out_points]
-    if left_out:
-        moments = {name: _some(part, attribute, compared) for name, part in moments.items()}
-        points = [_some_points(one, attribute, compared) for one in points]
-    return ComparedGroups(attribute, moments, *points, left_out)
+    if not left_out:
+        return sample, left_out
 
+    def moments(part: GroupMoments) -> GroupMoments:
+        cells = np.array([str(label) in compared for label in part.labels[attribute]])
+        found = (values[cells] for values in (part.labels, part.counts, part.means, part.scatters))
+        return GroupMoments(*found, part.feature_names)
 
-def _some(moments: GroupMoments, attribute: str, compared: set[str]) -> GroupMoments:
-    cells = np.array([str(label) in compared for label in moments.labels[attribute]])
-    parts = (moments.labels, moments.counts, moments.means, moments.scatters)
-    return GroupMoments(*(part[cells] for part in parts), moments.feature_names)
+    def some(points: Points) -> Points:
+        at = points.groups[attribute].astype(str).isin(compared).to_numpy()
+        return Points(
+            points.X[at], points.groups[at].reset_index(drop=True), None if points.y is None else points.y[at]
+        )
 
-
-def _some_points(points: Points, attribute: str, compared: set[str]) -> Points:
-    rows = points.groups[attribute].astype(str).isin(compared).to_numpy()
-    groups = points.groups[rows].reset_index(drop=True)
-    return Points(points.X[rows], groups, None if points.y is None else points.y[rows])
+    parts = {name: {attribute: moments(getattr(sample, name)[attribute])} for name in ("fitting", "held_out")}
+    points = {name: some(getattr(sample, name)) for name in ("fitting_points", "held_out_points")}
+    return replace(sample, **parts, **points), left_out
 
 
 # -- what is possible at all -------------------------------------------------------------------------------------------
@@ -159,37 +148,32 @@ class Analysis:
 
 
 def analyse(
-    groups: ComparedGroups,
-    sizes: Sequence[int],
-    methods: Sequence[str],
-    asked: bool,
-    n_boot: int,
-    seed: int,
-    tell: Progress,
+    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Progress
 ) -> Analysis:
-    """Everything about one attribute. Unless numbers of components were ``asked`` for, only PCA is tried with all."""
-    attribute, points = groups.attribute, groups.training_points
-    parts = [Part(name, one, attribute, n_boot, (seed, i)) for i, (name, one) in enumerate(groups.moments.items())]
+    """Everything about one attribute, with the numbers of components that were asked for, or the one that is chosen."""
+    sample, left_out = compared_groups(sample, attribute)
+    points = sample.fitting_points, sample.held_out_points
+    parts = [
+        Part(TRAINING, sample.fitting[attribute], attribute, n_boot, (seed, 0)),
+        Part(HELD_OUT, sample.held_out[attribute], attribute, n_boot, (seed, 1)),
+    ]
     moments = parts[0].plain
-    k, why_k = _components(moments, sizes, asked)
-    tried = {name: tuple(sizes) if asked or name == PCA else (k,) for name in methods}
-    work = sum(map(len, tried.values()))
+    k, why_k = _components(moments, asked)
+    sizes = asked or (k,)
 
-    seconds = (SECONDS * (work - len(sizes)) + FRONTIER_SECONDS * groups.G / 2) * moments.d**3
+    seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
-    tell.stage(f"Methods for {attribute}{expected}", work)
+    tell.stage(f"Methods for {attribute}{expected}", len(methods) * len(sizes))
     own = own_errors(parts, sizes)
-    probes = Readers(points, groups.scored_points, attribute, n_boot, seed)
-    decisions = None if points.y is None else Decisions(points, groups.scored_points, attribute, seed)
+    probes = Readers(*points, attribute, n_boot, seed)
+    decisions = None if sample.target is None else Decisions(*points, attribute, seed)
     fits, rows, held_out = {}, [], {}
     for name in methods:
-        for size, fit in fit_method(name, tried[name], moments, points, attribute, seed).items():
+        for size, fit in fit_method(name, sizes, moments, points[0], attribute, seed).items():
             fits[name, size] = fit
             tell.advance()
             if fit.estimator is None:
-                rows += [
-                    (attribute, size, name, part.name, Row("average error", np.nan, note=fit.note)) for part in parts
-                ]
+                rows += [(attribute, size, name, TRAINING, Row("average error", np.nan, note=fit.note))]
                 continue
             answer, found = linear_map(fit.estimator), []
             for part, mine in zip(parts, own.get(size, [None, None]), strict=True):
@@ -197,39 +181,30 @@ def analyse(
                 found += [(part.name, row) for row in evaluation.rows()]
             if size == k:
                 held_out[name] = evaluation
-            if asked or size == k:
-                seen = [row for row in probes.rows(answer) if not row.metric.startswith("target")]
-                seen += [larger_auc(seen, groups.G), *(decisions.rows(answer) if decisions else ())]
-                found += [(HELD_OUT, row) for row in seen]
-            found += [(TRAINING, row) for row in _of_fit(fit)]
+            seen = [row for row in probes.rows(answer) if not row.metric.startswith("target")]
+            seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
+            found += [(HELD_OUT, row) for row in seen] + [(TRAINING, Row("seconds", fit.seconds, note=fit.note))]
             rows += [(attribute, size, name, part, row) for part, row in found]
 
     tell.stage(f"What is possible for {attribute}", 1)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tell.advance()
+    heads = ("attribute", "k", "method", "part")
+    tidy = pd.DataFrame([dict(zip(heads, head, strict=True)) | vars(row) for *head, row in rows], columns=COLUMNS)
     losses = "" if own else _no_losses(moments)
-    return Analysis(attribute, _tidy(rows), fits, k, why_k, held_out, possible, losses, groups.left_out)
+    return Analysis(attribute, tidy, fits, k, why_k, held_out, possible, losses, left_out)
 
 
-def _components(moments: GroupMoments, sizes: Sequence[int], asked: bool) -> tuple[int, str]:
+def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[int, str]:
     """The smallest number of components with which PCA retains ``RETAINED`` of the variance, or the largest."""
+    # With more components than these, methods that match means have no answer.
+    sizes = asked or range(1, max(min(MOST_COMPONENTS, moments.d - moments.G + 1), 1) + 1)
     values = top_eigenspace(moments.scatter, max(sizes))[0]
     shares = {k: float(values[:k].sum(axis=0) / np.trace(moments.scatter)) for k in sizes}
     k = next((k for k in sizes if shares[k] >= RETAINED), max(sizes))
-    if asked and len(sizes) == 1:
-        return k, f"k = {k} was asked for; PCA retains {shares[k]:.0%} of the variance of the training set with it."
-    if shares[k] >= RETAINED:
-        return k, f"k = {k} is the smallest number looked at with which PCA retains {RETAINED:.0%} of the variance."
-    return k, f"k = {k} is the largest number looked at; PCA retains {shares[k]:.0%} of the variance with it."
-
-
-def _of_fit(fit: Fitted) -> list[Row]:
-    certificate = fit.estimator.certificate_
-    size = max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
-    return [
-        Row("certificate", abs(certificate.gap) / size, note=certificate.problem),
-        Row("seconds", fit.seconds, note=fit.note),
-    ]
+    why = f"the smallest with at least {RETAINED:.0%}" if shares[k] >= RETAINED else "the largest looked at"
+    why = "as asked for" if asked and len(asked) == 1 else why
+    return k, f"k = {k}, {why}: PCA retains {shares[k]:.0%} of the variance of the training set with it."
 
 
 def _no_losses(moments: GroupMoments) -> str:
@@ -238,8 +213,3 @@ def _no_losses(moments: GroupMoments) -> str:
         f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
         f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
     )
-
-
-def _tidy(rows: list[tuple]) -> pd.DataFrame:
-    heads = ("attribute", "k", "method", "part")
-    return pd.DataFrame([dict(zip(heads, head, strict=True)) | vars(row) for *head, row in rows], columns=COLUMNS)

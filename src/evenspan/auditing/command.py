@@ -138,17 +138,16 @@ def audit(
     from . import notebook
     from .run import require_arguments
 
-    require_arguments(**{name: parameters[name] for name in parameters if name not in ("table", "standardize")})
+    require_arguments(**{name: parameters[name] for name in parameters if name != "table"})
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
         notebook.run(parameters, folder, overwrite=overwrite, table=table)
     except KeyboardInterrupt:
         typer.echo(told(f"Interrupted. Nothing was written to {output}."), err=True)
         raise typer.Exit(130) from None
-    typer.echo(told(f"Report: {output / 'report.html'}"))
-    typer.echo(told(f"Beside it: {output / 'audit.ipynb'} (change, run again), tables, figures, transformers"))
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
-    for line in [*settings["answers"], *settings["warnings"]]:
+    head = f"Report: {output / 'report.html'}; beside it audit.ipynb (change, run again), tables, figures, transformers"
+    for line in [head, *settings["answers"], *settings["warnings"]]:
         typer.echo(told(line))
 
 
@@ -167,11 +166,9 @@ def sizes(text: str) -> list[int]:
 
 
 def _methods(given: list[str] | None) -> list[str] | str | None:
-    if given and "all" in given:
-        if len(given) > 1:
-            raise ConfigurationError("--methods all goes with no other --methods.")
-        return "all"
-    return list(given) if given else None
+    if given and "all" in given and len(given) > 1:
+        raise ConfigurationError("--methods all goes with no other --methods.")
+    return "all" if given == ["all"] else given or None
 
 
 def _seen_from(folder: Path, table: str, output: Path) -> str:

@@ -65,44 +65,34 @@ class Decisions:
         positive = self._truth == self.classes[1]
         for group, inside in self._members():
             member = positive[inside]
-            if min(member.sum(axis=0), (~member).sum(axis=0)) < LEAST:
-                yield Row("target AUC", np.nan, group=group, note=f"Fewer than {LEAST} rows of one of the two values.")
-                continue
-            area = metrics.auc(member, scores[inside])
-            margin = norm.isf((1.0 - LEVEL) / 2.0) * metrics.auc_standard_error(member, scores[inside])
-            yield Row("target AUC", area, max(area - margin, 0.0), min(area + margin, 1.0), group=group)
+            if min(member.sum(axis=0), (~member).sum(axis=0)) >= LEAST:
+                area = metrics.auc(member, scores[inside])
+                margin = norm.isf((1.0 - LEVEL) / 2.0) * metrics.auc_standard_error(member, scores[inside])
+                yield Row("target AUC", area, max(area - margin, 0.0), min(area + margin, 1.0), group=group)
 
     def _rates(self, chosen: np.ndarray) -> Iterator[Row]:
-        from fairlearn.metrics import MetricFrame, count, false_negative_rate, false_positive_rate, selection_rate
+        from fairlearn.metrics import MetricFrame, false_negative_rate, false_positive_rate, selection_rate
 
         truth = (self._truth == self.classes[1]).astype(int)
-        asked = {"selection rate": selection_rate, "false positive rate": false_positive_rate}
-        asked["false negative rate"] = false_negative_rate
-        of = {"selection rate": np.ones(len(truth), dtype=bool), "false positive rate": truth == 0}
-        of["false negative rate"] = truth == 1
-        frame = MetricFrame(
-            metrics=asked | {"count": count}, y_true=truth, y_pred=chosen.astype(int), sensitive_features=self._groups
-        )
-        for metric in asked:
+        rows = {"selection rate": truth >= 0, "false positive rate": truth == 0, "false negative rate": truth == 1}
+        functions = dict(zip(rows, (selection_rate, false_positive_rate, false_negative_rate), strict=True))
+        frame = MetricFrame(metrics=functions, y_true=truth, y_pred=chosen.astype(int), sensitive_features=self._groups)
+        for metric, of in rows.items():
             for group, inside in self._members():
                 rate = frame.by_group[metric][group] if group else frame.overall[metric]
-                n = int((of[metric] & inside).sum(axis=0))
+                n = int((of & inside).sum(axis=0))
                 if n:
                     yield _share(metric, round(float(rate) * n), n, group)
 
     def _explained(self, found: np.ndarray) -> Iterator[Row]:
-        draws = np.random.default_rng(0)
+        rng = np.random.default_rng(0)
         for group, inside in self._members():
-            truth, left = self._truth[inside], (self._truth - found)[inside] ** 2
-            if len(truth) < LEAST or not np.ptp(truth, axis=0) > 0:
-                yield Row("target R2", np.nan, group=group, note="Too few rows, or one value of the target only.")
-                continue
-            weights = draws.multinomial(len(truth), np.full(len(truth), 1.0 / len(truth)), size=200)
-            weights = np.vstack([np.ones(len(truth)), weights]) / len(truth)
-            with np.errstate(divide="ignore", invalid="ignore"):
+            truth, left, n = self._truth[inside], (self._truth - found)[inside] ** 2, int(inside.sum(axis=0))
+            if n >= LEAST and np.ptp(truth, axis=0) > 0:
+                weights = np.vstack([np.ones(n), rng.multinomial(n, np.full(n, 1.0 / n), size=200)]) / n
                 shares = 1.0 - weights @ left / (weights @ truth**2 - (weights @ truth) ** 2)
-            low, high = metrics.interval(shares[1:], LEVEL)
-            yield Row("target R2", float(shares[0]), float(low), float(high), group=group)
+                low, high = metrics.interval(shares[1:], LEVEL)
+                yield Row("target R2", float(shares[0]), float(low), float(high), group=group)
 
 
 def _share(metric: str, hits: int, n: int, group: str) -> Row:

@@ -43,32 +43,6 @@ TRAINING, HELD_OUT = "training", "held out"
 ROWS_A_FEATURE = 10
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
 COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "noise_q95", "bound", "note"]
-#: What each metric is, in one line.
-METRICS = {
-    "error": "mean squared distance between the rows of the group and their reconstructions",
-    "loss": "the group's error less that of the best k directions for it alone",
-    "explained share": "share of the group's mean squared distance to the overall mean that is retained",
-    "mean shift": "distance of the group's mean from the mean of all rows, after the projection",
-    "average error": "error over all rows",
-    "retained variance": "share of the variance of all rows after the projection",
-    "worst error": "largest error of a group",
-    "error gap": "largest less smallest error of a group",
-    "worst loss": "largest loss of a group",
-    "loss gap": "largest less smallest loss of a group",
-    "mean distance": "largest distance between the means of two groups after the projection",
-    "scaled mean distance": "the same in standard deviations of the representation along a component",
-    "linear AUC": "AUC of a linear classifier that predicts the group from the representation; 0.5 is guessing",
-    "kernel AUC": "the same of a classifier with a Gaussian kernel",
-    "group AUC": "the larger of the two",
-    "target AUC": "AUC of a linear classifier that predicts the target from the representation",
-    "target accuracy": "share of rows whose target a linear classifier predicts from the representation",
-    "target R2": "share of the target's variance that a linear regression explains by the representation",
-    "selection rate": "share of rows for which that classifier predicts the second value of the target",
-    "false positive rate": "the same among rows whose target has the first value",
-    "false negative rate": "share of rows with the second value for which it predicts the first",
-    "certificate": "how far from the optimum of its own problem the method can be, relative to it",
-    "seconds": "time of the fit",
-}
 
 
 @dataclass(frozen=True)
@@ -167,7 +141,6 @@ class Evaluation:
         """All metrics that moments determine."""
         yield from self._by_group("error", self.errors, self.drawn_errors)
         yield from self._by_group("explained share", *self._explained())
-        yield from self._shifts()
         low, high = interval(self.drawn_average, LEVEL)
         yield Row("average error", self.average, float(low), float(high))
         low, high = interval(self._retained(self.part.draws), LEVEL)
@@ -205,15 +178,6 @@ class Evaluation:
         totals, draws = self.part.totals_about(self.answer.mean), self.part.draws
         values = 1.0 - self.sums.errors.sum(axis=0) / totals.sum(axis=0)
         return values, 1.0 - _quotient(draws @ self.sums.errors, draws @ totals)
-
-    def _shifts(self) -> Iterator[Row]:
-        shifts = self.means - self.n @ self.means / self.n.sum(axis=0)
-        shares = self.part.draws @ self.part.counts
-        shares /= shares.sum(axis=1, keepdims=True)
-        drawn = self.drawn_means - np.einsum("bg,bgk->bk", shares, np.nan_to_num(self.drawn_means))[:, None]
-        margins = quantiles(np.linalg.norm(drawn - shifts, axis=2), [LEVEL], self.part.labels)[0]
-        for label, size, margin in zip(self.part.labels, np.linalg.norm(shifts, axis=1), margins, strict=True):
-            yield Row("mean shift", float(size), max(size - margin, 0.0), size + margin, margin, label)
 
     def _kept(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows in every sample, and the sum of squares of their representation about its mean."""

@@ -3,7 +3,6 @@
 Names, settings and what a method equalises are those of the comparison of all linear methods (``evenspan.methods``).
 """
 
-import copy
 import time
 import warnings
 from collections.abc import Sequence
@@ -12,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, FairError
 from ..core.estimator import SubspaceEstimator
 from ..core.moments import GroupMoments
@@ -72,20 +70,14 @@ def fit_method(
     """
     method, found = METHODS[name], {}
     directions = rank(moments) if method.equalises in ("errors", "losses") else np.inf
-    if method.once:
-        every = _fit(name, max(sizes), method.make(None, seed), moments, points, attribute, seed)
     for k in sizes:
         if k >= directions:
-            found[k] = Fitted(
-                name, k, None, f"The features of the training set vary in {directions} directions only: so many "
-                "components or more reconstruct every row, and no group has an error.",
-            )  # fmt: skip
-        elif not method.once:
-            found[k] = _fit(name, k, method.make(k, seed), moments, points, attribute, seed)
-        else:
-            found[k] = _leading(every, k)
-            if found[k].estimator is None and method.stopped is not None and k < moments.d:
-                found[k] = _fit(name, k, method.stopped(k, moments.d, seed), moments, points, attribute, seed)
+            why = f"The features of the training set vary in {directions} directions only: no group has an error."
+            found[k] = Fitted(name, k, None, why)
+            continue
+        found[k] = _fit(name, k, method.make(k, seed), moments, points, attribute, seed)
+        if found[k].estimator is None and method.stopped is not None:  # an erasure that leaves fewer than k components
+            found[k] = _fit(name, k, method.stopped(k, moments.d, seed), moments, points, attribute, seed)
     return found
 
 
@@ -114,18 +106,3 @@ def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
             return Fitted(name, k, None, str(error), time.perf_counter() - start)
     notes += dict.fromkeys(str(warning.message) for warning in heard)
     return Fitted(name, k, estimator, " ".join(notes), time.perf_counter() - start)
-
-
-def _leading(every: Fitted, k: int) -> Fitted:
-    """The first k of all components that an erasure leaves."""
-    if every.estimator is None:
-        return Fitted(every.name, k, None, every.note, every.seconds)
-    found = len(every.estimator.components_)
-    if k > found:
-        return Fitted(every.name, k, None, f"{k} components were asked for, but the erasure leaves {found}.")
-    estimator, whole = copy.copy(every.estimator), every.estimator.subspace_
-    estimator.n_components = k
-    estimator.subspace_ = FairSubspace(whole.V[:, :k], whole.mean, whole.certificate, whole.scale)
-    for values in ("components_", "explained_variance_", "explained_variance_ratio_"):
-        setattr(estimator, values, getattr(every.estimator, values)[:k])
-    return Fitted(every.name, k, estimator, every.note, every.seconds)

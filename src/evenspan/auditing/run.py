@@ -1,6 +1,6 @@
 """The audit of a table: what principal components do to its groups, what can be done about it, and which to use."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -14,24 +14,23 @@ from threadpoolctl import threadpool_limits
 from ..core.errors import ComponentsError, ConfigurationError, LimitError
 from ..core.estimator import SubspaceEstimator
 from ..core.inputs import require_generator, whole_number
-from .analyse import FRONTIER_COLUMNS, Analysis, Frontier, analyse, compared_groups
-from .evaluation import TRAINING
+from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
 from .fitting import PCA, chosen_methods
 from .limits import TABLE
 from .passes import Sample, options, read_sample
 from .progress import progress_of
-from .recommend import CONCERNS, Recommendation, ask_target, of_attribute, recommend, require_concern
+from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from .page.figures import Drawn
 
-#: Numbers of components that are looked at unless others are asked for.
-MOST_COMPONENTS = 10
+#: The arguments of an audit that decide how its table is read.
+READING = (
+    "sensitive", "target", "missing", "intersections", "standardize", "holdout", "exclude", "keep", "random_state"
+)  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit:
     """What an audit found: tables, answers for each attribute, fitted transformers, figures, a report.
 
@@ -39,22 +38,20 @@ class Audit:
     ----------
     sample : Sample
         What was read of the table.
-    sizes : tuple of int
-        Numbers of components that were looked at.
     methods : tuple of str
         Names of the methods, PCA first.
     settings : dict
         The arguments of the audit, and its warnings.
     tables : dict of str to DataFrame
         "columns", "groups", "pca" (what principal components do to each group), "methods" (every method, number of
-        components, part, group and metric with its 95 % interval), "frontier" (what is possible at all),
-        "recommendation" (one row for each attribute and concern) and "notes".
+        components, part, group and metric with its 95 % interval), "frontier" (what is possible at all) and
+        "recommendation" (one row for each attribute and concern).
     recommendation : dict of str to dict of str to Recommendation
         By attribute, then by concern: those that were asked for.
     estimators : dict
         Fitted estimators by (attribute, method, k); methods without an answer are not in it.
-    frontiers : dict of str to Frontier
-        What is possible at all, by attribute.
+    analyses : dict of str to Analysis
+        What was found for each attribute.
 
     See Also
     --------
@@ -62,21 +59,22 @@ class Audit:
     """
 
     sample: Sample
-    sizes: tuple[int, ...]
     methods: tuple[str, ...]
     settings: dict
     tables: dict[str, pd.DataFrame]
     recommendation: Mapping[str, Mapping[str, Recommendation]]
     estimators: dict[tuple[str, str, int], SubspaceEstimator]
-    frontiers: dict[str, Frontier]
+    analyses: dict[str, Analysis]
 
     def __repr__(self) -> str:
-        sample, answers = (
-            self.sample,
-            [one.sentence for found in self.recommendation.values() for one in found.values()],
-        )
-        head = f"{sample.name}: {sample.n_used:,} rows, {sample.d:,} features, groups by {', '.join(sample.attributes)}"
-        return "\n  ".join([f"Audit({head}; {len(self.methods)} methods)", *answers])
+        sample = self.sample
+        head = f"{sample.name}: {sample.n_used:,} rows, {sample.d:,} features, {len(self.methods)} methods"
+        return "\n  ".join([f"Audit({head})", *self.sentences])
+
+    @property
+    def sentences(self) -> list[str]:
+        """The answers, a line each."""
+        return [one.sentence for found in self.recommendation.values() for one in found.values()]
 
     def pipeline(
         self, method: str | None = None, k: int | None = None, attribute: str | None = None, concern: str | None = None
@@ -103,65 +101,34 @@ class Audit:
         if attribute not in self.recommendation:
             raise ConfigurationError(f"attribute={attribute!r}; this audit has {', '.join(self.recommendation)}.")
         answers = self.recommendation[attribute]
-        if concern is not None and concern not in answers:
-            raise ConfigurationError(f"concern={concern!r}; this audit answers {', '.join(answers)}.")
         if method is None:
             named = {one.method for name, one in answers.items() if concern in (None, name)}
             if len(named) != 1 or "" in named:
                 told = "; ".join(f"{name}: {one.advice}" for name, one in answers.items())
-                raise ConfigurationError(f"no one method is recommended ({told}). Name a concern or a method.")
+                raise ConfigurationError(
+                    f"concern={concern!r}: no one method is recommended ({told}). Name a concern or a method."
+                )
             (method,) = named
         key = (attribute, method, next(iter(answers.values())).k if k is None else k)
         if key not in self.estimators:
-            rows = self.tables["methods"]
-            found = rows[(rows["attribute"] == key[0]) & (rows["method"] == method) & (rows["k"] == key[2])]
-            why = found["note"].iloc[0] if len(found) else "it was not fitted; name method and k when auditing"
-            raise ConfigurationError(f"there is no {method} with k={key[2]} for {attribute}: {why}")
+            raise ConfigurationError(
+                f"there is no {method} with k={key[2]} for {attribute}; there is "
+                f"{', '.join(f'{name} with k={size}' for one, name, size in self.estimators if one == attribute)}."
+            )
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
-    def _drawn(self) -> "dict[str, dict[str, Drawn]]":
-        """The figures with their captions, by attribute."""
-        from .page.figures import of_attribute
+    def figures(self) -> "dict[str, Drawn]":
+        """Figures of the report by name; each ``figure`` is yours to change before the report is made."""
+        from .page.figures import draw
 
-        return {attribute: of_attribute(self, attribute) for attribute in self.sample.attributes}
+        return draw(self)
 
-    @property
-    def _named(self) -> "dict[str, Drawn]":
-        from .writing import file_names
-
-        stems = file_names(self._drawn)
-        return {f"{stems[a]}-{name}": one for a, drawn in self._drawn.items() for name, one in drawn.items()}
-
-    @property
-    def figures(self) -> "dict[str, Figure]":
-        """Figures of the report by name; yours to change before the report is made."""
-        return {name: one.figure for name, one in self._named.items()}
-
-    @property
-    def drawings(self) -> dict[str, bytes]:
-        """The same as SVG, each drawn once."""
-        return {name: one.svg for name, one in self._named.items()}
-
-    def to_html(self, path=None) -> str:
-        """The report as one page that needs no other file.
-
-        Parameters
-        ----------
-        path : str or Path, optional
-            Where the page is written to as well.
-
-        Returns
-        -------
-        str
-            The page.
-        """
+    def to_html(self) -> str:
+        """The report as one page that needs no other file."""
         from .page.report import render
 
-        page = render(self)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+        return render(self)
 
     def write(self, folder, *, overwrite: bool = False) -> list[Path]:
         """Write report, tables, figures, transformers and settings to a folder.
@@ -177,9 +144,9 @@ class Audit:
         Returns
         -------
         list of Path
-            What was written: ``report.html``, ``tables/*.csv``, ``transformers/*.npz`` (as ``evenspan.save`` writes
-            them), ``figures/*.svg`` and ``settings.json``. In the CSV files a text that a spreadsheet would take for a
-            formula has an apostrophe before it.
+            What was written: ``report.html``, ``tables/*.csv``, ``figures/*.svg``, ``transformers/*.npz`` (as
+            ``evenspan.save`` writes them) and ``settings.json``. In the CSV files a text that a spreadsheet would take
+            for a formula has an apostrophe before it.
         """
         from .writing import write
 
@@ -198,8 +165,8 @@ def audit(
     intersections: bool = False,
     standardize: bool = True,
     holdout: float = 0.3,
-    exclude: Sequence[str] = (),
-    keep: Sequence[str] = (),
+    exclude=(),
+    keep=(),
     n_boot: int = 1000,
     random_state=0,
     progress=False,
@@ -286,88 +253,71 @@ def audit(
     >>> found.pipeline().transform(table).shape
     (500, 2)
     """
-    asked = require_arguments(
-        sensitive=sensitive, target=target, k=k, methods=methods, concern=concern, missing=missing,
-        intersections=intersections, holdout=holdout, exclude=exclude, keep=keep, n_boot=n_boot,
-        random_state=random_state,
-    )  # fmt: skip
+    given = {name: value for name, value in locals().items() if name not in ("table", "progress")}
+    asked = require_arguments(**given)
     tell = progress_of(progress)
     seed = int(require_generator(random_state).integers(2**31))
-    sample = read_sample(
-        table, sensitive=sensitive, target=target, missing=missing, intersections=intersections,
-        standardize=standardize, holdout=holdout, exclude=exclude, keep=keep, random_state=random_state, progress=tell,
-    )  # fmt: skip
-    sizes = _sizes(asked, sample.d)
-    groups = {name: compared_groups(sample, name) for name in sample.attributes}
-    names = chosen_methods(methods, [one.G for one in groups.values()])
+    sample = read_sample(table, progress=tell, **{name: given[name] for name in READING})
+    names = chosen_methods(methods, [compared_groups(sample, name)[0].moments(name).G for name in sample.attributes])
+    _require_components(asked, sample.d)
     with threadpool_limits(1):  # many small matrices, for which threads wait; and sums depend on their number
-        found = {
-            name: analyse(one, sizes, names, asked is not None, n_boot, seed, tell) for name, one in groups.items()
-        }
-    settings = {
+        found = {one: analyse(sample, one, asked, names, n_boot, seed, tell) for one in sample.attributes}
+    settings = given | {
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
-        "target": target, "k": None if asked is None else list(asked), "methods": list(names), "concern": concern,
-        "missing": missing, "intersections": intersections, "standardize": standardize, "holdout": holdout,
-        "exclude": list(exclude), "keep": list(keep), "n_boot": n_boot,
-        "random_state": random_state if isinstance(random_state, Integral) else None,
+        "k": None if asked is None else list(asked), "methods": list(names), "exclude": list(exclude),
+        "keep": list(keep), "random_state": random_state if isinstance(random_state, Integral) else None,
         "warnings": [*sample.warnings, *filter(None, [ask_target(sample)])],
     }  # fmt: skip
-    return _audit(sample, sizes, names, settings, found)
+    return _audit(sample, names, settings, found)
 
 
-def require_arguments(
-    *, sensitive, target, k, methods, concern, missing, intersections, holdout, exclude, keep, n_boot, random_state
-) -> tuple[int, ...] | None:
-    """Refuse what no table can be audited with; the numbers of components that were asked for."""
+def require_arguments(*, concern, n_boot, random_state, methods, k, standardize=True, **reading):
+    """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
     most, why = TABLE["draws of the bootstrap"]
     if whole_number("n_boot", n_boot, 20) > most:
         raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {why}. Ask for fewer.")
     require_generator(random_state)
     chosen_methods(methods, [2])
-    options(None, sensitive, target, exclude, keep, missing, holdout, intersections)
+    options(None, **reading)
     if k is None:
         return None
     asked = [k] if isinstance(k, str) or not isinstance(k, Iterable) else list(k)
     if not asked:
-        raise ConfigurationError("k is empty; needed are whole numbers of components, or None for 1 to 10.")
+        raise ConfigurationError("k is empty; needed are whole numbers of components, or None.")
     return tuple(sorted({int(whole_number("k", one, 1)) for one in asked}))
 
 
-def _sizes(asked: tuple[int, ...] | None, d: int) -> tuple[int, ...]:
+def _require_components(asked: tuple[int, ...] | None, d: int) -> None:
     if d < 2:
         raise ComponentsError(
             f"the table has {d} feature(s) after encoding; needed are at least 2, or there is nothing to reduce. Name "
             "fewer columns in exclude, or look at what was left out."
         )
-    if asked is None:
-        return tuple(range(1, min(MOST_COMPONENTS, d - 1) + 1))
-    if asked[-1] > d - 1:
+    if asked is not None and asked[-1] > d - 1:
         raise ComponentsError(
             f"k={asked[-1]}, but the table has {d} features after encoding: with at most {d - 1} components something "
             "is left out. Ask for fewer."
         )
-    return asked
 
 
-def _audit(sample: Sample, sizes, names, settings: dict, found: Mapping[str, Analysis]) -> Audit:
-    asked, answers, lines = require_concern(settings["concern"]), {}, []
+def _audit(sample: Sample, names: tuple[str, ...], settings: dict, found: Mapping[str, Analysis]) -> Audit:
+    asked, answers, lines, groups = require_concern(settings["concern"]), {}, [], sample.groups.copy()
     for attribute, analysis in found.items():
-        limits = of_attribute(sample, analysis, len(names))
-        every = {concern: recommend(analysis, concern, limits) for concern in CONCERNS}
+        every = {concern: recommend(analysis, concern) for concern in CONCERNS}
         answers[attribute] = {concern: every[concern] for concern in asked}
-        lines += [_line(one, one.concern in asked) for one in every.values()]
+        lines += [one.line | {"asked": concern in asked} for concern, one in every.items()]
+        out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(analysis.left_out)
+        groups.loc[out, "note"] = "too few rows to be compared: left out of all that follows"
     methods = pd.concat([analysis.rows for analysis in found.values()], ignore_index=True)
-    frontiers = {name: one.frontier for name, one in found.items() if one.frontier is not None}
-    possible = [one.rows(name, found[name].k) for name, one in frontiers.items()]
+    possible = [one.frontier.rows(name, one.k) for name, one in found.items() if one.frontier is not None]
     tables = {
         "columns": sample.columns,
-        "groups": _groups(sample, found),
+        "groups": groups,
         "pca": methods[methods["method"] == PCA].reset_index(drop=True),
         "methods": methods,
         "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
         "recommendation": pd.DataFrame(lines),
-        "notes": _notes(sample, methods, answers),
     }
     estimators = {
         (attribute, name, k): fit.estimator
@@ -375,37 +325,4 @@ def _audit(sample: Sample, sizes, names, settings: dict, found: Mapping[str, Ana
         for (name, k), fit in analysis.fits.items()
         if fit.estimator is not None
     }
-    return Audit(sample, sizes, names, settings, tables, answers, estimators, frontiers)
-
-
-def _line(one: Recommendation, asked: bool) -> dict:
-    head = {"attribute": one.attribute, "concern": one.concern, "asked": asked, "verdict": one.verdict}
-    return (
-        head | {"method": one.method, "k": one.k} | dict(one.figures) | {"reason": " ".join([*one.reason, *one.costs])}
-    )
-
-
-def _groups(sample: Sample, found: Mapping[str, Analysis]) -> pd.DataFrame:
-    """The groups, with a note where one is not compared."""
-    table = sample.groups.copy()
-    for attribute, analysis in found.items():
-        out = (table["attribute"] == attribute) & table["group"].astype(str).isin(analysis.left_out)
-        told = "too few rows to be compared: left out of all that follows"
-        table.loc[out, "note"] = [f"{note}; {told}" if note else told for note in table.loc[out, "note"]]
-    return table
-
-
-def _notes(sample: Sample, methods: pd.DataFrame, answers: Mapping) -> pd.DataFrame:
-    """What was done to the data, why methods have no answer or warned, and what the numbers do not say; each once."""
-    rows = [("data", "", note) for note in sample.notes]
-    told = (
-        methods["metric"].isin(["average error", "seconds"]) & (methods["part"] == TRAINING) & (methods["note"] != "")
-    )
-    said = methods[told]
-    kind = said["note"].str.replace(r"\d+", "", regex=True)  # reasons that differ by their numbers only
-    for (attribute, name, _), some in said.groupby(["attribute", "method", kind], sort=False):
-        rows.append(("method", attribute, f"{name}, k = {', '.join(map(str, some['k']))}: {some['note'].iloc[0]}"))
-    for name, found in answers.items():
-        limits = dict.fromkeys(sentence for one in found.values() for sentence in one.limits)
-        rows += [("limit", name, sentence) for sentence in limits]
-    return pd.DataFrame(rows, columns=["kind", "attribute", "note"])
+    return Audit(sample, names, settings, tables, answers, estimators, dict(found))

@@ -1,9 +1,6 @@
 """An audit written to a folder, whole or not at all; and the lines that make it again or use what it made."""
 
-import importlib.metadata
 import json
-import platform
-import pprint
 import re
 import shlex
 from collections.abc import Iterable
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
 #: What a cell begins with that a spreadsheet computes, and what a number looks like, which may begin so.
 FORMULA = "=+-@\t\r\n＝＋－＠"
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-#: Packages that decide a number.
-PACKAGES = ("evenspan", "numpy", "scipy", "pandas", "scikit-learn")
 #: What an audit calls a table that is no file.
 FRAME = "table"
 #: Options of the command by argument of ``evenspan.audit``, with the value that need not be named.
@@ -35,10 +30,6 @@ OPTIONS = {
     "n_boot": ("--bootstrap", 1000),
     "random_state": ("--seed", 0),
 }
-ARGUMENTS = (
-    "sensitive", "target", "k", "methods", "concern", "missing", "intersections", "standardize", "holdout", "exclude",
-    "keep", "n_boot", "random_state",
-)  # fmt: skip
 
 
 def write(audit: "Audit", folder: Path, overwrite: bool) -> list[Path]:
@@ -49,12 +40,11 @@ def write(audit: "Audit", folder: Path, overwrite: bool) -> list[Path]:
         (stage / REPORT).write_text(audit.to_html(), encoding="utf-8")
         for name, table in audit.tables.items():
             harmless(table).to_csv(stage / "tables" / f"{name}.csv", index=False, lineterminator="\n")
-        for name, drawing in audit.drawings.items():
-            (stage / "figures" / f"{name}.svg").write_bytes(drawing)
+        for name, one in audit.figures.items():
+            (stage / "figures" / f"{name}.svg").write_bytes(one.svg)
         for name, wanted in transformers(audit).items():
             save(audit.pipeline(*wanted), stage / "transformers" / f"{name}.npz")
-        answers = [one.sentence for found in audit.recommendation.values() for one in found.values()]
-        settings = json.dumps({**audit.settings, "answers": answers})
+        settings = json.dumps({**audit.settings, "answers": audit.sentences})
         (stage / SETTINGS).write_text(settings, encoding="utf-8")
         names = [path.relative_to(stage) for path in stage.rglob("*") if path.is_file()]
     return [folder / name for name in sorted(names)]
@@ -111,16 +101,6 @@ def command(settings: dict) -> str:
     return " \\\n    ".join(" ".join(shlex.quote(str(word)) for word in line) for line in lines)
 
 
-def call(settings: dict) -> str:
-    """The same in Python."""
-    table = settings["table"]
-    lines = [f"    {'table' if table == FRAME else repr(table)},"]
-    for name in ARGUMENTS:
-        value = pprint.pformat(settings[name], width=100, compact=True).replace("\n", "\n" + 5 * " " + len(name) * " ")
-        lines.append(f"    {name}={value},")
-    return "\n".join(["import evenspan", "", "result = evenspan.audit(", *lines, ")", "result.write('report')"])
-
-
 def use(name: str) -> str:
     """Lines that load a transformer, from the folder of the report."""
     return f"""import evenspan
@@ -135,17 +115,3 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 model = make_pipeline(FrozenEstimator(reduce), LogisticRegression())"""
-
-
-def described(audit: "Audit") -> list[tuple[str, str]]:
-    """Settings and versions as names and values."""
-    settings, sample = audit.settings, audit.sample
-    pairs = [
-        ("Table", f"{settings['table']}, {sample.n_rows:,} rows, {len(sample.columns):,} columns"),
-        ("Components", ", ".join(map(str, audit.sizes))),
-        ("Methods", ", ".join(settings["methods"])),
-        ("Held out", f"{settings['holdout']:.0%} of the rows"),
-        ("Bootstrap", f"{settings['n_boot']:,} samples of blocks of rows"),
-        ("Python", platform.python_version()),
-    ]
-    return pairs + [(name, importlib.metadata.version(name)) for name in PACKAGES]

@@ -1,6 +1,5 @@
 """What a report is made of: tables of numbers with no more digits than they are worth, and the page around them."""
 
-import base64
 import math
 from collections.abc import Iterable, Sequence
 from importlib import resources
@@ -38,11 +37,6 @@ def page(**content) -> str:
     template = environment.from_string(room.joinpath("report.html").read_text(encoding="utf-8"))
     style = Markup(room.joinpath("report.css").read_text(encoding="utf-8"))
     return template.render(style=style, **content) + "\n"
-
-
-def address(drawing: bytes) -> str:
-    """A drawn figure (SVG) as the address of an image."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(drawing).decode('ascii')}"
 
 
 def number(value: float, low: float = math.nan, high: float = math.nan, *, percent: bool = False) -> Cell:

@@ -8,13 +8,13 @@ import pandas as pd
 from ...methods import METHODS
 from ..evaluation import HELD_OUT, TRAINING
 from ..fitting import PCA
-from ..recommend import CONCERNS
+from ..recommend import CONCERNS, COSTS
 from .blocks import Cell, Table, number, plain, words
 
 if TYPE_CHECKING:
     from ..run import Audit
 
-BY_GROUP = ("error", "explained share", "mean shift", "loss")
+BY_GROUP = ("error", "explained share", "loss")
 ALL_ROWS = (
     "average error", "retained variance", "error gap", "loss gap", "scaled mean distance", "linear AUC", "kernel AUC",
     "target AUC", "target accuracy", "target R2",
@@ -47,7 +47,8 @@ class View:
         self._lines = dict(zip(keys, self.here.to_dict("records"), strict=True))
         self.labels = list(dict.fromkeys(self.here.loc[self.here["metric"] == "error", "group"]))
         self.methods = list(dict.fromkeys(self.here["method"]))
-        self.frontier = audit.frontiers.get(attribute)
+        self.found = audit.analyses[attribute]
+        self.frontier = self.found.frontier
         self.recommended = [one.method for one in self.answers.values() if one.method]
 
     def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
@@ -83,16 +84,6 @@ def _any(value: object) -> Cell:
     return words(value.item() if isinstance(value, np.generic) else value)
 
 
-def groups(view: View) -> Table:
-    """The groups with their rows."""
-    rows = []
-    for _, line in view.groups.iterrows():
-        counts = [words(int(line[name])) for name in ("rows", TRAINING, HELD_OUT)]
-        note = line["note"] or ("small" if line["small"] else "")
-        rows.append([words(line["group"]), *counts, number(float(line["share"]), percent=True), words(note)])
-    return Table(f"Groups of {view.attribute}", ["group", "rows", TRAINING, HELD_OUT, "share", "note"], rows)
-
-
 def answers(view: View) -> Table:
     """Every question with its effect, interval and answer."""
     rows = []
@@ -104,6 +95,18 @@ def answers(view: View) -> Table:
         rows.append([*cells, words(one.verdict), words(one.advice), after])
     heads = ["question", "effect", "under PCA", "95 % null quantile", "answer", "recommendation", "effect then"]
     return Table(f"Answers for {view.attribute} with k = {view.k}, on held-out rows", heads, rows)
+
+
+def costs(view: View, method: str) -> Table:
+    """What a method costs all rows and every group."""
+    rows = []
+    for metric in COSTS:
+        for group in ("", *view.labels):
+            name = "error" if group and metric == "average error" else metric
+            if view.row(name, group=group) is not None:
+                cells = [view.cell(name, one, group=group) for one in (PCA, method)]
+                rows.append([words(f"{metric}, {group or 'all rows'}"), *cells])
+    return Table(f"What {method} costs", ["what", "under PCA", f"under {method}"], rows)
 
 
 def under_pca(view: View) -> Table:
@@ -127,27 +130,16 @@ def side_by_side(view: View) -> Table:
 
 
 def decisions(view: View) -> Table:
-    """What one classifier of the target does to every group, on PCA and on what is recommended, or on all methods."""
+    """What one classifier of the target does to every group, on PCA and what is recommended (or matches means)."""
     metrics = [metric for metric in DECISIONS if view.row(metric) is not None]
-    shown = list(dict.fromkeys([PCA, *view.recommended])) if view.recommended else view.methods
+    others = view.recommended or [name for name in view.methods if METHODS[name].equalises == "means"][:1]
     rows = [
         [words(f"{method}, {label or 'all rows'}"), *(view.cell(metric, method, group=label) for metric in metrics)]
-        for method in shown
+        for method in dict.fromkeys([PCA, *others])
         for label in ("", *view.labels)
     ]
     caption = f"One classifier of {view.audit.settings['target']}, by group of {view.attribute}, on held-out rows"
     return Table(caption, ["representation, rows", *metrics], rows)
-
-
-def own_best(view: View) -> Table:
-    """What each group's own best directions leave of it, beside PCA."""
-    found = view.frontier
-    rows = [
-        [words(label), number(float(own)), number(float(pca)), number(float(pca - own))]
-        for label, own, pca in zip(found.labels, found.own, found.pca, strict=True)
-    ]
-    heads = ["group", "least error possible", "error under PCA", "difference"]
-    return Table(f"The least error of each group of {view.attribute} with k = {view.k}, training set", heads, rows)
 
 
 def bounds(view: View) -> Table:
@@ -179,19 +171,3 @@ def both_parts(view: View) -> Table:
     heads = ["method", "error gap, training", "error gap, held out", "in the population at most"]
     heads += ["distance of means, training", "at most", "distance of means, held out", "at most"]
     return Table(f"Training set, held-out rows and population for {view.attribute} with k = {view.k}", heads, rows)
-
-
-def summary(view: View) -> list[str]:
-    """The answers for one attribute in sentences, one for each question."""
-    found = []
-    for concern, one in view.answers.items():
-        f, what = one.figures, CONCERNS[concern]
-        cell = number(f["effect"], f["low"], f["high"])
-        text = (
-            f"{what.question} {one.verdict.capitalize()}: the {what.words} is {cell.text} ({cell.interval}) under PCA"
-        )
-        text += f"; without a difference 95 % of samples stay below {plain(f['noise_q95'])}. "
-        found.append(
-            text + f"{one.advice[0].upper()}{one.advice[1:]} with k = {one.k}." if one.method else text + one.reason[0]
-        )
-    return found

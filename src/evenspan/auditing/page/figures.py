@@ -4,6 +4,7 @@ Methods and groups look as everywhere (``evenspan.displays``): a marker beside e
 told by colour alone. Figures are as wide as can be read on a phone.
 """
 
+import base64
 import io
 import warnings
 from dataclasses import dataclass
@@ -14,11 +15,12 @@ import numpy as np
 import pandas as pd
 
 from ...displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
-from ...displays.method_looks import group_looks, looks
+from ...displays.method_looks import looks
 from ...displays.style import settings
-from ..evaluation import HELD_OUT, TRAINING
+from ..evaluation import TRAINING
 from ..fitting import PCA
 from ..recommend import CONCERNS
+from ..writing import file_names
 from .blocks import listed, plain
 from .evidence import View
 
@@ -38,12 +40,13 @@ REACH = 3.0
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A figure, its title, what it shows, and its content in words."""
+    """A figure of one attribute, and its numbers in words; the report has its caption."""
 
+    kind: str
+    attribute: str
     figure: "Figure"
-    title: str
-    caption: str
     alt: str
+    note: str = ""  # more for the caption
 
     @cached_property
     def svg(self) -> bytes:
@@ -58,20 +61,32 @@ class Drawn:
             FigureCanvasSVG(self.figure).print_svg(buffer, metadata={"Date": None})
         return buffer.getvalue()
 
+    @property
+    def address(self) -> str:
+        """The figure as the address of an image."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
 
-def of_attribute(audit: "Audit", attribute: str) -> dict[str, Drawn]:
-    """The figures of one attribute by name."""
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height on a screen."""
+        width, height = self.figure.get_size_inches()
+        return round(96 * width), round(96 * height)
+
+
+def draw(audit: "Audit") -> dict[str, Drawn]:
+    """The figures of an audit, under names that serve as file names."""
     import matplotlib as mpl
 
-    view = View(audit, attribute)
+    found, stems = {}, file_names(audit.sample.attributes)
     with mpl.rc_context(settings()):
-        found = {"groups": _groups(view), "effects": _effects(view)}
-        if len(audit.sizes) > 1:
-            found["over-k"] = _over_k(view)
-        if view.frontier is not None:
-            if view.frontier.joint is not None and audit.sample.d <= MOST_FEATURES:
-                found["possible"] = _possible(view)
-            found["frontier"] = _frontier(view)
+        for attribute in audit.sample.attributes:
+            view = View(audit, attribute)
+            drawn = [_groups(view), _effects(view)]
+            if view.frontier is not None:
+                if view.frontier.joint is not None and audit.sample.d <= MOST_FEATURES:
+                    drawn.append(_possible(view))
+                drawn.append(_frontier(view))
+            found |= {f"{stems[attribute]}-{one.kind}": one for one in drawn}
     return found
 
 
@@ -117,11 +132,9 @@ def _groups(view: View) -> Drawn:
         axes.tick_params(axis="x", rotation=90 if len(labels) > 5 else 30)
     if len(names) > 1:
         _legend(figure, axes)
-    order = sorted(labels, key=lambda label: view.row("error", group=label)["value"])
-    ends = " to ".join(f"{plain(view.row('error', group=one)['value'])} ({one})" for one in (order[0], order[-1]))
-    alt = f"Marks with intervals for {len(labels)} groups and all rows under {listed(names)}. PCA leaves {ends}."
-    caption = f"Reconstruction error of the groups of {view.attribute} with k = {view.k}, on held-out rows."
-    return Drawn(figure, f"Errors of the groups of {view.attribute}", f"{caption} Lines are 95 % intervals.", alt)
+    errors = frame[(frame["estimator"] == PCA) & (frame["kind"] == "group")].sort_values("value")
+    ends = " to ".join(f"{plain(value)} ({group})" for group, value in errors[["group", "value"]].to_numpy()[[0, -1]])
+    return Drawn("groups", view.attribute, figure, f"Under PCA the errors go from {ends}.")
 
 
 def _effects(view: View) -> Drawn:
@@ -139,37 +152,10 @@ def _effects(view: View) -> Drawn:
         axes.axvline(null, color="#555555", linestyle="--", linewidth=1.1)
         axes.set(title=f"{concern}: {metric}", ylim=(len(view.methods) - 0.4, -0.6))
         axes.set_yticks(range(len(view.methods)), view.methods, fontsize="small")
-        best = min(view.methods, key=lambda one: np.inf if (r := view.row(metric, one)) is None else r["value"])
-        told.append(f"the {metric} is {plain(view.row(metric)['value'])} under PCA and smallest under {best} "
-                    f"({plain(view.row(metric, best)['value'])})")  # fmt: skip
-    alt = f"A mark with its interval for each of {len(view.methods)} methods: {'; '.join(told)}."
-    caption = (
-        f"The effect of every method for {view.attribute} with k = {view.k}, on held-out rows, with 95 % intervals. "
-        "The dashed line is the 95 % null quantile under PCA."
-    )
-    return Drawn(figure, f"Effects of the methods for {view.attribute}", caption, alt)
-
-
-def _over_k(view: View) -> Drawn:
-    from matplotlib.ticker import MaxNLocator
-
-    rows = view.rows[(view.rows["method"] == PCA) & (view.rows["part"] == HELD_OUT) & (view.rows["metric"] == "error")]
-    figure, (axes,) = _figure(3.4)
-    dress, labels = group_looks(view.labels), _few(view)
-    for label in labels:
-        line, look = rows[rows["group"] == label].sort_values("k"), dress[label]
-        axes.fill_between(line["k"], line["low"], line["high"], color=look.colour, alpha=0.13, linewidth=0)
-        style = {"color": look.colour, "marker": look.marker, "linestyle": look.linestyle, "label": _name(label)}
-        axes.plot(line["k"], line["value"], **style)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="number of components k", ylabel="error")
-    _legend(figure, axes)
-    ends = rows[rows["k"].isin([rows["k"].min(), rows["k"].max()])].groupby("k")["value"].agg(["min", "max"])
-    alt = f"A line for each of {len(labels)} groups. " + " ".join(
-        f"With k = {k} the errors go from {plain(low)} to {plain(high)}." for k, low, high in ends.itertuples()
-    )
-    caption = f"Error of each group of {view.attribute} under PCA on held-out rows, by the number of components."
-    return Drawn(figure, f"PCA over k for {view.attribute}", f"{caption} Bands are 95 % intervals.", alt)
+        values = {one: row["value"] for one in view.methods if (row := view.row(metric, one)) is not None}
+        best = min(values, key=values.get)
+        told.append(f"The {metric} is {plain(values[PCA])} under PCA, smallest under {best}: {plain(values[best])}.")
+    return Drawn("effects", view.attribute, figure, " ".join(told))
 
 
 def _possible(view: View) -> Drawn:
@@ -180,17 +166,9 @@ def _possible(view: View) -> Drawn:
     figure, (axes,) = _figure(4.6)
     JointRangeDisplay(view.frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
     _legend(figure, axes)
-    told = [
-        f"{plain(error)} for {label}, where no projection leaves less than {plain(own)}"
-        for error, label, own in zip(points[PCA], view.labels, view.frontier.own, strict=True)
-    ]
-    alt = f"A region of pairs of errors with {len(points)} methods in it. PCA leaves {listed(told)}."
-    caption = (
-        f"All pairs of errors that projections with k = {view.k} can leave the two groups of {view.attribute}, on the "
-        "training set. Nothing lies below and to the left of the heavy line, certified. LEACE is no projection and may "
-        "lie outside."
-    )
-    return Drawn(figure, f"What is possible for {view.attribute}", caption, alt)
+    told = zip(view.labels, points[PCA], view.frontier.own, strict=True)
+    alt = " ".join(f"PCA leaves {label} {plain(pca)}, at least {plain(own)} is left." for label, pca, own in told)
+    return Drawn("possible", view.attribute, figure, alt)
 
 
 def _frontier(view: View) -> Drawn:
@@ -206,16 +184,9 @@ def _frontier(view: View) -> Drawn:
     FrontierDisplay(curve, near, against="gap" if name == "error gap" else "worst").plot(axes, legend=False)
     _legend(figure, axes)
     (x, y), (end, least) = curve.points[0], curve.points[-1]
-    alt = (
-        f"A line from PCA (average error {plain(x)}, {name} {plain(y)}) to the smallest {name}, {plain(least)} at an "
-        f"average error of {plain(end)}, with {listed(near)} on or above it."
-    )
-    caption = (
-        f"What a smaller {name} between the groups of {view.attribute} costs at least, with k = {view.k}, on the "
-        "training set. The shaded part is certified to be out of reach of every projection."
-    )
-    caption += f" Too far away for the frame: {listed(far)}." if far else ""
-    return Drawn(figure, f"Average error and {name}, {view.attribute}", caption, alt)
+    alt = f"From PCA ({plain(x)}, {name} {plain(y)}) to the smallest {name}: {plain(least)} at {plain(end)}."
+    note = f" Too far away for the frame: {listed(far)}." if far else ""
+    return Drawn("frontier", view.attribute, figure, alt, note)
 
 
 def _near(line: np.ndarray, point: tuple[float, float]) -> bool:
