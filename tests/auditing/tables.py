@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.datasets import load_diabetes, load_wine
 
 import evenspan
-from evenspan.auditing.passes import Points, Sample
+from evenspan.auditing.sample import Points, Sample
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 

@@ -10,10 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evenspan import StandardPCA, TableEncoder, load, save
-from evenspan.auditing import encode
 from evenspan.core.errors import ConfigurationError, DataError
 
-from .tables import diabetes, people
+from .tables import people
 
 SENSITIVE = ("sex", "race")
 EXPECTED = {
@@ -57,21 +56,6 @@ def test_each_column_is_left_out_for_its_reason():
     }
     kept = {use.name: use for use in TableEncoder(exclude=SENSITIVE, keep=["customer"]).fit(people()).uses_}
     assert (kept["customer"].used, kept["customer"].note) == ("number", "kept on request")
-
-
-@pytest.mark.parametrize("entries", [256, 1000])
-def test_the_encoder_on_the_whole_is_the_encoder_by_batches(entries, monkeypatch):
-    frame = people()
-    frame.loc[5:60, "income"] = np.nan
-    frame.loc[30:90, "job"] = None
-    whole = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
-    monkeypatch.setattr("evenspan.auditing.table.batch_rows", lambda columns: max(entries // columns, 7))
-    batched = TableEncoder(missing="indicator", exclude=SENSITIVE).fit(frame)
-    assert [code.features for code in batched.codes_] == [code.features for code in whole.codes_]
-    assert batched.uses_ == whole.uses_
-    np.testing.assert_allclose(batched.mean_, whole.mean_, rtol=1e-12)
-    np.testing.assert_allclose(batched.scale_, whole.scale_, rtol=1e-12)
-    np.testing.assert_allclose(batched.transform(frame), whole.transform(frame), rtol=1e-9, atol=1e-10)
 
 
 def test_missing_cells_become_the_mean_the_most_frequent_category_and_are_told():
@@ -180,13 +164,3 @@ def test_options_are_looked_at(options, error, message):
 def test_two_columns_that_give_one_name_are_refused():
     with pytest.raises(DataError, match="both give a feature 'a=x'"):
         TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"], "a=x": [1.0, 2.0, 3.5]}))
-
-
-def test_the_running_scale_is_that_of_the_whole():
-    X = np.random.default_rng(0).normal(1e6, [1e-3, 1, 1e3], (1000, 3))
-    sums = encode._Columns()
-    for part in np.split(X, [1, 17, 600]):
-        sums.add(part)
-    np.testing.assert_allclose(sums.mean, X.mean(axis=0), rtol=1e-14)
-    np.testing.assert_allclose(sums.scale(), X.std(axis=0), rtol=1e-6)
-    assert TableEncoder(exclude=["sex"]).fit(diabetes()).scale_.min() > 0

@@ -9,9 +9,9 @@ import pytest
 from evenspan.auditing.analyse import analyse, kept_groups
 from evenspan.auditing.fitting import QUICK, chosen_methods, fit_method
 from evenspan.auditing.judge import Row
-from evenspan.auditing.passes import read_sample
 from evenspan.auditing.progress import Progress
 from evenspan.auditing.recommend import CONCERNS, KEPT, Seen, of_attribute, recommend, require_concern, smallest_k
+from evenspan.auditing.sample import read_sample
 from evenspan.core.answer import Certificate
 from evenspan.core.errors import ConfigurationError
 from evenspan.methods import METHODS

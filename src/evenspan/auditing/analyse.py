@@ -14,10 +14,10 @@ from ..metrics.linear_map import LinearMap, linear_map
 from .fitting import Fitted, fit_method, rank
 from .frontier import Frontier, frontier
 from .judge import COLUMNS, Judgement, Part, Row, own_directions
-from .passes import Points, Sample
+from .probes import Probes
 from .progress import Progress
-from .readers import Readers
 from .recommend import KEPT, Seen, smallest_k
+from .sample import Points, Sample
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
 LEAST_BLOCKS = 5
@@ -117,7 +117,7 @@ def analyse(
         Part(name, moments, attribute, n_boot, (seed, i)) for i, (name, moments) in enumerate(groups.moments.items())
     ]
     last, moments = parts[-1], parts[0].plain
-    readers = Readers(points, groups.scoring_points, attribute, n_boot, seed)
+    probes = Probes(points, groups.scoring_points, attribute, n_boot, seed)
     k, why_k = _components(moments, sizes, given)
 
     minutes = SECONDS * len(methods) * len(sizes) * moments.d**3 / 60
@@ -128,7 +128,7 @@ def analyse(
     for name in methods:
         for size, fit in fit_method(name, sizes, moments, points, attribute, seed).items():
             fits[name, size] = fit
-            found, judgements = _judged(fit, parts, own[size], readers)
+            found, judgements = _judged(fit, parts, own[size], probes)
             rows += [(attribute, size, name, *row) for row in found]
             if size == k and judgements:
                 kept[name] = (judgements, [row for part, row in _by_part(found) if part == last.name])
@@ -185,7 +185,7 @@ def _own(parts: Sequence[Part], sizes: Sequence[int]) -> dict[int, list[np.ndarr
     return found
 
 
-def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], readers: Readers):
+def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], probes: Probes):
     """Rows (part, group, metric, value, low, high, chance, bound, note) and the judgements, none without an answer."""
     if fit.estimator is None:
         missing = (np.nan, np.nan, np.nan, np.nan, np.nan, fit.note)
@@ -196,7 +196,7 @@ def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], reade
         judgements.append(judgement)
         for row in judgement.rows():
             rows.append(_laid_out(part.name, row, fit.note if row.metric == "average error" else ""))
-    rows += [_laid_out("held out", row) for row in readers.rows(answer)]
+    rows += [_laid_out("held out", row) for row in probes.rows(answer)]
     certificate = fit.estimator.certificate_
     size = max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
     rows.append(_laid_out("fitting", Row("certificate", abs(certificate.gap) / size, note=certificate.problem)))

@@ -35,7 +35,7 @@ from ..methods import METHODS
 from .fitting import CLOSED, PCA, Fitted
 from .frontier import Frontier
 from .judge import LEVEL, Judgement, Row, told_apart
-from .passes import Sample
+from .sample import Sample
 
 #: Share of the variance that principal components are to keep.
 KEPT = 0.8

@@ -19,9 +19,9 @@ from .fitting import PCA, chosen_methods
 from .frontier import COLUMNS as FRONTIER_COLUMNS
 from .judge import COLUMNS
 from .limits import TABLE
-from .passes import Sample, options, read_sample
 from .progress import progress_of
 from .recommend import CONCERNS, Recommendation, of_attribute, recommend, require_concern
+from .sample import Sample, options, read_sample, reading_options
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -191,13 +191,17 @@ def audit(
     holdout: float = 0.3,
     exclude: Sequence[str] = (),
     keep: Sequence[str] = (),
+    decimal: str | None = None,
+    thousands: str | None = None,
+    skip_rows: int = 0,
+    header: bool | None = None,
     n_boot: int = 1000,
     random_state=0,
     progress=False,
 ) -> Audit:
     r"""What a reduction of dimension does to the groups of a table, and what can be done about it.
 
-    The table is read in two passes, which leave moments of every group in a hundred blocks of rows, and some points.
+    The table is read into memory, and moments of every group in a hundred blocks of rows are kept, with some points.
     Everything linear is computed from the moments: principal components, the other methods, their errors, losses and
     means by group on the fitting and on the held-out part, intervals, and the frontiers that no projection passes.
 
@@ -233,6 +237,14 @@ def audit(
     keep : sequence of str
         Columns of numbers that are features although they look as if they numbered the rows, which are left out
         otherwise.
+    decimal : {".", ","}, optional
+        How decimals are written in texts; a column becomes numbers if there is one reading of it, unless given.
+    thousands : {",", ".", " ", "'"}, optional
+        What stands between thousands in texts.
+    skip_rows : int
+        Lines of a file above the names of its columns.
+    header : bool, optional
+        Whether a file names its columns; found out, or asked, unless given. Without names they are ``column 1``, ...
     n_boot : int
         Samples for the intervals, from 20 to 100,000.
     random_state : None, int or Generator
@@ -257,9 +269,9 @@ def audit(
 
     Complexity
     ----------
-    Two passes over the table, O(n d^2), in bounded memory. After them a million rows cost what a thousand do: for 100
-    features, 2 groups and k from 1 to 10 about two minutes on one core. More than 500 features after encoding are
-    refused (``LimitError``): time grows with their third power.
+    O(n d^2) for the moments, and the table in memory. After them a million rows cost what a thousand do: for 100
+    features, 2 groups and k from 1 to 10 about two minutes on one core. Time grows with the third power of the
+    features; where it is minutes, that is said first. ``GroupMoments.from_batches`` takes tables beyond memory.
 
     References
     ----------
@@ -278,16 +290,18 @@ def audit(
     >>> found.pipeline().transform(table).shape
     (500, 2)
     """
+    reading = {"decimal": decimal, "thousands": thousands, "skip_rows": skip_rows, "header": header}
     asked = require_arguments(
         sensitive=sensitive, target=target, k=k, methods=methods, concern=concern, missing=missing,
         intersections=intersections, holdout=holdout, exclude=exclude, keep=keep, n_boot=n_boot,
-        random_state=random_state,
+        random_state=random_state, **reading,
     )  # fmt: skip
     tell = progress_of(progress)
     seed = int(require_generator(random_state).integers(2**31))
     sample = read_sample(
         table, sensitive=sensitive, target=target, missing=missing, intersections=intersections,
         standardize=standardize, holdout=holdout, exclude=exclude, keep=keep, random_state=random_state, progress=tell,
+        **reading,
     )  # fmt: skip
     sizes = _sizes(asked, sample.d)
     groups = {name: kept_groups(sample, name) for name in sample.attributes}
@@ -298,7 +312,7 @@ def audit(
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
         "target": target, "k": list(sizes), "methods": list(names), "concern": concern, "missing": missing,
         "intersections": intersections, "standardize": standardize, "holdout": holdout, "exclude": list(exclude),
-        "keep": list(keep),
+        "keep": list(keep), **reading,
         "n_boot": n_boot, "random_state": random_state if isinstance(random_state, Integral) else None,
         "warnings": list(sample.warnings),
     }  # fmt: skip
@@ -306,8 +320,9 @@ def audit(
 
 
 def require_arguments(
-    *, sensitive, target, k, methods, concern, missing, intersections, holdout, exclude, keep, n_boot, random_state
-) -> tuple[int, ...] | None:
+    *, sensitive, target, k, methods, concern, missing, intersections, holdout, exclude, keep, n_boot, random_state,
+    **reading,
+) -> tuple[int, ...] | None:  # fmt: skip
     """Refuse what no table can be audited with; the numbers of components that were asked for."""
     require_concern(concern)
     most, why = TABLE["draws of the bootstrap"]
@@ -318,6 +333,7 @@ def require_arguments(
     require_generator(random_state)
     chosen_methods(methods, [2])
     options(None, sensitive, target, exclude, keep, missing, holdout, intersections)
+    reading_options(**reading)
     return asked
 
 

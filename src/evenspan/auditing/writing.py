@@ -34,13 +34,16 @@ OPTIONS = {
     "target": ("--target", None),
     "concern": ("--concern", "losses"),
     "missing": ("--missing", "error"),
+    "decimal": ("--decimal", None),
+    "thousands": ("--thousands", None),
+    "skip_rows": ("--skip-rows", 0),
     "holdout": ("--holdout", 0.3),
     "n_boot": ("--bootstrap", 1000),
     "random_state": ("--seed", 0),
 }
 _ARGUMENTS = (
     "sensitive", "target", "k", "methods", "concern", "missing", "intersections", "standardize", "holdout", "exclude",
-    "keep", "n_boot", "random_state",
+    "keep", "decimal", "thousands", "skip_rows", "header", "n_boot", "random_state",
 )  # fmt: skip
 
 
@@ -134,6 +137,7 @@ def command(settings: dict) -> str:
         if settings[argument] != default and settings[argument] is not None:
             options.append((option, settings[argument]))
     options += [("--intersections",)] if settings["intersections"] else []
+    options += [] if settings["header"] is None else [("--header" if settings["header"] else "--no-header",)]
     options += [] if settings["standardize"] else [("--no-standardize",)]
     lines = [("evenspan", "audit", settings["table"]), *options]
     return " \\\n    ".join(" ".join(shlex.quote(str(word)) for word in line) for line in lines)
