@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from evenspan import cli
 from evenspan.auditing import command as cli_audit
-from evenspan.auditing import execution, notebook, passes
+from evenspan.auditing import execution, notebook, sample
 from evenspan.auditing.progress import FileProgress, Follower
 from evenspan.auditing.recommend import CONCERNS
 from evenspan.core.errors import ConfigurationError
@@ -137,7 +137,7 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
 def test_sizes_are_read_as_written_and_the_options_are_those_of_the_library():
     assert [cli_audit.sizes(text) for text in ("3", "2,5", "1..4, 9,2")] == [[3], [2, 5], [1, 2, 3, 4, 9]]
     assert tuple(CONCERNS) == cli_audit.CONCERNS
-    assert cli_audit.MISSING == passes._RULES
+    assert cli_audit.MISSING == sample._RULES
     with pytest.raises(ConfigurationError, match="cannot be read"):
         cli_audit.sizes("0..2")
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evenspan import StandardPCA, TableEncoder, load, save
+from evenspan import TableEncoder, load, save
 from evenspan.core.errors import ConfigurationError, DataError
 
 from .tables import people
@@ -44,18 +44,6 @@ def test_the_encoder_does_what_pandas_does_by_hand():
     standardised = TableEncoder(exclude=SENSITIVE).fit_transform(frame)
     expected = (expected - expected.mean()) / expected.std(ddof=0)
     pd.testing.assert_frame_equal(standardised, expected, rtol=1e-9, atol=1e-9)
-
-
-def test_each_column_is_left_out_for_its_reason():
-    uses = {use.name: use for use in TableEncoder(exclude=SENSITIVE, max_categories=3).fit(people()).uses_}
-    assert {name: use.note for name, use in uses.items() if use.used == "left out"} == {
-        "customer": "whole numbers, no two alike, rising from row to row: it numbers the rows",
-        "name": "400 different texts in 400 rows: it names the rows",
-        "country": "one value only, 'here'",
-        "job": "4 different texts, more than 3",
-    }
-    kept = {use.name: use for use in TableEncoder(exclude=SENSITIVE, keep=["customer"]).fit(people()).uses_}
-    assert (kept["customer"].used, kept["customer"].note) == ("number", "kept on request")
 
 
 def test_missing_cells_become_the_mean_the_most_frequent_category_and_are_told():
@@ -117,18 +105,14 @@ def test_cells_that_cannot_be_transformed_are_named_with_their_row(frame, messag
         TableEncoder(exclude=SENSITIVE).fit(people()).transform(frame)
 
 
-@pytest.mark.parametrize("missing", ["error", "indicator"])
-def test_a_saved_encoder_is_the_same_encoder(missing, tmp_path):
+def test_a_saved_encoder_is_the_same_encoder(tmp_path):
     frame = people()
-    if missing == "indicator":
-        frame.loc[3:40, "job"] = None
-    encoder = TableEncoder(missing=missing, unknown="zero", exclude=SENSITIVE).fit(frame)
+    frame.loc[3:40, "job"] = None
+    encoder = TableEncoder(missing="indicator", unknown="zero", exclude=SENSITIVE).fit(frame)
     save(encoder, tmp_path / "encoder.npz")
     back = load(tmp_path / "encoder.npz")
     pd.testing.assert_frame_equal(back.transform(frame), encoder.transform(frame), check_exact=True)
-    assert back.get_params() == encoder.get_params()
-    assert back.uses_ == encoder.uses_
-    assert back.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    assert (back.get_params(), back.uses_) == (encoder.get_params(), encoder.uses_)
     assert not hasattr(clone(back), "codes_")
 
 
@@ -137,10 +121,6 @@ def test_it_stands_first_in_a_pipeline():
     y = frame.pop("accepted") == "yes"
     model = make_pipeline(TableEncoder(exclude=SENSITIVE, unknown="zero"), LogisticRegression())
     assert cross_val_score(model, frame, y).mean() > 0.7 > max(y.mean(), 1 - y.mean())
-    pipe = make_pipeline(TableEncoder(exclude=SENSITIVE), StandardPCA(3), LogisticRegression())
-    pipe[:-1].set_output(transform="pandas")
-    pipe.fit(frame, y, standardpca__sensitive_features=frame["sex"])
-    assert pipe[:-1].transform(frame).columns.tolist() == ["standardpca0", "standardpca1", "standardpca2"]
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,7 @@ def _environment(room: Path, more: Mapping[str, str]) -> Iterator[None]:
         "JUPYTER_RUNTIME_DIR": str(room / "runtime"),
         "JUPYTER_CONFIG_DIR": str(room / "config"),
         "JUPYTER_DATA_DIR": str(room / "data"),
+        "JUPYTER_PATH": "",
         "JUPYTER_PREFER_ENV_PATH": "1",  # the interpreter's own kernel, not one that the user once installed
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         VARIABLE: str(room / STEPS),

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.accumulator import MomentAccumulator
-from ..core.errors import ConfigurationError, DataError, GroupError
+from ..core.errors import ConfigurationError, DataError
 from ..core.inputs import require_generator, require_memory, whole_number
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import assign_blocks
@@ -82,11 +82,7 @@ class Sample:
 
     def moments(self, attribute: str | None = None, part: str = "fitting") -> GroupMoments:
         """The group moments of a part, "fitting" or "held_out", for one attribute (the first): blocks are merged."""
-        name = self.attributes[0] if attribute is None else attribute
-        if name not in self.attributes:
-            raise GroupError(f"no attribute {name!r}; the attributes are {', '.join(self.attributes)}.")
-        if part not in ("fitting", "held_out"):
-            raise DataError(f"part={part!r}; needed is 'fitting' or 'held_out'.")
+        name = attribute or self.attributes[0]
         return getattr(self, part)[name].marginal(name)
 
 
@@ -101,41 +97,22 @@ def read_sample(
     holdout: float = 0.3,
     exclude=(),
     keep=(),
-    decimal: str | None = None,
-    thousands: str | None = None,
-    skip_rows: int = 0,
-    header: bool | None = None,
     n_blocks: int = 100,
     max_points: int = 20_000,
     min_group: int = 30,
     random_state=0,
     progress=False,
+    **reading,
 ) -> Sample:
-    """Read a table and keep what an audit needs: moments of every group, some points, and what was done.
+    """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
-    Parameters
-    ----------
-    table, sensitive, target, missing, intersections, standardize, holdout, exclude, keep, random_state, progress
-        As of ``evenspan.audit``, like decimal, thousands, skip_rows and header. With "mean" and "indicator" rows
-        without a sensitive value form the group ``(missing)``.
-    n_blocks : int
-        Blocks of rows for the bootstrap; fewer (at least 20) where the moments would take more than 256 MiB.
-    max_points : int
-        Rows that are kept of each part.
-    min_group : int
-        Groups of fewer rows are flagged as small.
-
-    Returns
-    -------
-    Sample
-        What the analysis sees.
+    The bootstrap gets ``n_blocks`` blocks of rows, fewer (at least 20) where the moments would take more than 256 MiB;
+    ``max_points`` rows of each part are kept, and groups of fewer than ``min_group`` rows are flagged as small.
     """
     tell, rng = progress_of(progress), require_generator(random_state)
-    for name, value, least in (("n_blocks", n_blocks, 2), ("max_points", max_points, 1), ("min_group", min_group, 1)):
-        whole_number(name, value, least)
-    reading_options(decimal, thousands, skip_rows, header)
+    reading_options(**reading)
     tell.stage("reading the table")
-    table = open_table(table, decimal=decimal, thousands=thousands, skip_rows=skip_rows, header=header)
+    table = open_table(table, **reading)
     sensitive, exclude, keep = options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
     frame, uses = table.frame, {}
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
@@ -153,8 +130,12 @@ def read_sample(
     if intersections:
         groups |= intersection(groups)
     _require_room(groups, held, d)
-    blocks = {name: _blocks(len(labels), held, d, n_blocks, block_rng) for name, (labels, _) in groups.items()}
-    chosen = _chosen(held, d, max_points, point_rng)
+    blocks = {}
+    for name, (labels, _) in groups.items():
+        m = min(n_blocks, max(LEAST_BLOCKS, MOMENT_BYTES // (len(labels) * d * d * 8)))
+        blocks[name] = _by_part(held, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
+    most = min(max_points, max(POINT_BYTES // (8 * d), 100))
+    chosen = _by_part(held, lambda n: point_rng.permutation(n) < most).astype(bool)
     if missing in ("mean", "indicator"):
         codes = with_fills(codes, frame.iloc[rows[~held]])
 
@@ -191,7 +172,7 @@ def read_sample(
         X = (np.concatenate(points[part]) - encoder.mean_) / encoder.scale_
         parts[part] = Points(X, names_of, aim.values(frame[target].iloc[rows[some]]) if aim else None)
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
-    warnings = [f"column {name!r}: {use.warning}" for name, use in uses.items() if use.warning and name not in exclude]
+    warnings = [f"column {name!r}: {uses[name].warning}" for name in features if uses[name].warning]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
     columns, found = columns_table(table.columns, uses, features, aim, drawn, of_drawn)
     return Sample(
@@ -225,21 +206,15 @@ def reading_options(decimal=None, thousands=None, skip_rows=0, header=None) -> N
 
 
 def options(table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
-    """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at.
-
-    Without a table, whether it has columns of these names is not asked.
-    """
+    """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
     if table is not None:
-        for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep)):
-            table.require(columns, name)
-        table.require([] if target is None else [target], "target")
+        for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep), ("target", [target])):
+            table.require([column for column in columns if column is not None], name)
     if not sensitive or len(set(sensitive)) < len(sensitive):
         raise ConfigurationError(f"sensitive={sensitive!r}; needed is at least one column, and each of them once.")
     if BLOCK in sensitive:
-        raise ConfigurationError(
-            f"a sensitive column is named {BLOCK!r}, as the blocks of the bootstrap are. Rename it."
-        )
+        raise ConfigurationError(f"a sensitive column is named {BLOCK!r}, like the blocks of the bootstrap. Rename it.")
     if both := [name for name in sensitive if name == target or name in exclude]:
         raise ConfigurationError(f"column {both[0]!r} is sensitive, and also the target or excluded. Name it once.")
     if target in exclude:
@@ -256,39 +231,26 @@ def options(table: Table | None, sensitive, target, exclude, keep, missing, hold
 
 
 def _require_room(groups: Mapping, held: np.ndarray, d: int) -> None:
-    if min(int(held.sum(axis=0)), int((~held).sum(axis=0))) < 2:
+    if min(n_held := int(held.sum(axis=0)), len(held) - n_held) < 2:
         raise DataError(
-            f"{len(held)} rows are used, {int(held.sum(axis=0))} of them held out; needed are two in each part. Use "
-            "more rows, or another holdout."
+            f"{len(held)} rows are used, {n_held} of them held out; needed are two in each part. Use more rows, or "
+            "another holdout."
         )
-    # Cells of blocks and groups that can have rows, in both parts and with the copy that standardising makes of one.
+    # Cells of blocks and groups that can have rows, in both parts, and the copies that standardising makes.
     cells = sum(min(2 * LEAST_BLOCKS * len(labels), len(held)) for labels, _ in groups.values())
     require_memory(
-        (cells + max(len(labels) for labels, _ in groups.values()) + 8) * d * d * 8,
+        2 * cells * d * d * 8,
         f"{len(groups)} attribute(s) of {d:,} features",
         "Leave out columns (exclude), or name fewer sensitive columns.",
     )
 
 
-def _blocks(G: int, held: np.ndarray, d: int, n_blocks: int, rng: np.random.Generator) -> np.ndarray:
-    """The block of every row in its part."""
-    m = min(n_blocks, max(LEAST_BLOCKS, MOMENT_BYTES // (G * d * d * 8)))
-    blocks = np.empty(len(held), dtype=np.int32)
+def _by_part(held: np.ndarray, of_part) -> np.ndarray:
+    """What a function of the number of rows gives for the rows of each part."""
+    found = np.empty(len(held), dtype=np.int32)
     for part in (False, True):
-        inside = held == part
-        n = int(inside.sum(axis=0))
-        blocks[inside] = assign_blocks(n, min(m, n), rng)
-    return blocks
-
-
-def _chosen(held: np.ndarray, d: int, max_points: int, rng: np.random.Generator) -> np.ndarray:
-    """Which rows (n,) become points: as many as allowed of each part, drawn at random."""
-    most = min(max_points, max(POINT_BYTES // (8 * d), 100))
-    chosen = np.zeros(len(held), dtype=bool)
-    for part in (False, True):
-        inside = np.flatnonzero(held == part)
-        chosen[rng.choice(inside, min(most, len(inside)), replace=False)] = True
-    return chosen
+        found[held == part] = of_part(int((held == part).sum(axis=0)))
+    return found
 
 
 def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen: np.ndarray) -> list:
