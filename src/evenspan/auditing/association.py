@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2_contingency, rankdata
+from scipy.stats import chi2_contingency
 from scipy.stats.contingency import crosstab
 
+from ..metrics.prediction import auc
 from .columns import CONVERTERS, ColumnUse, Target, coded
 
 #: From this association with a sensitive column on, a column is flagged as its proxy.
@@ -130,10 +131,7 @@ def cramers_v(values: np.ndarray, groups: np.ndarray) -> float:
 
 def gini(values: np.ndarray, groups: np.ndarray) -> float:
     r"""``|2 AUC - 1|``: 0 if the values of the two groups are mixed, 1 if all of one lie above all of the other."""
-    first = groups == np.unique(groups)[0]
-    n, m = int(first.sum(axis=0)), int((~first).sum(axis=0))
-    area = (rankdata(values)[first].sum(axis=0) - n * (n + 1) / 2) / (n * m)
-    return float(abs(2 * area - 1))
+    return float(abs(2 * auc(groups == np.unique(groups)[0], values) - 1))
 
 
 def eta(values: np.ndarray, groups: np.ndarray) -> float:

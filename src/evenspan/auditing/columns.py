@@ -197,19 +197,22 @@ def use_of(
     return found
 
 
+_KINDS = {
+    "number": "integer floating mixed-integer-float decimal u i f",
+    "truth": "boolean b",
+    "date": "date datetime datetime64 M",
+    "other": "complex timedelta timedelta64 bytes c m V",
+}
+
+
 def _kind_of(series: pd.Series) -> str:
     """The type of the cells: number, truth, date, text or other."""
-    if series.dtype.kind in "biufMcmV":
-        return {"b": "truth", "M": "date", "c": "other", "m": "other", "V": "other"}.get(series.dtype.kind, "number")
     if isinstance(series.dtype, pd.CategoricalDtype | pd.StringDtype):
         return "text"
-    inferred = pd.api.types.infer_dtype(series, skipna=True)
-    if inferred == "mixed" and not series.dropna().map(lambda cell: isinstance(cell, str | int | float)).all():
-        return "other" if series.dropna().map(pd.api.types.is_list_like).any() else "text"
-    kinds = {"boolean": "truth", "integer": "number", "floating": "number", "mixed-integer-float": "number",
-             "decimal": "number", "date": "date", "datetime": "date", "datetime64": "date", "complex": "other",
-             "timedelta": "other", "timedelta64": "other", "bytes": "other"}  # fmt: skip
-    return kinds.get(inferred, "text")
+    found = series.dtype.kind if series.dtype != object else pd.api.types.infer_dtype(series, skipna=True)
+    if found == "mixed" and series.dropna().map(pd.api.types.is_list_like).any():
+        return "other"
+    return next((kind for kind, names in _KINDS.items() if found in names.split()), "text")
 
 
 def _of_numbers(series: pd.Series, use: Callable, keep: bool, index: bool) -> ColumnUse:
@@ -280,25 +283,24 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
     """Why a column of text may be meant as numbers or dates; ``DataError`` if ``many`` of them would be lost."""
     best = max(CONVENTIONS, key=lambda c: sum(map(bool, map(_pattern(*c).fullmatch, words[:1000]))))
     plain = np.array([bool(_pattern(*best).fullmatch(word)) for word in words])
-    like = np.array([bool(_LIKE_NUMBER.fullmatch(word)) and not _LIKE_DATE.fullmatch(word) for word in words]) | plain
-    dates = np.array([bool(_LIKE_DATE.fullmatch(word)) for word in words])
-    n = counts.sum(axis=0)
-    if counts[dates].sum(axis=0) > NUMERIC_SHARE * n:
-        return f"looks like dates written as {words[dates][0]!r}, read as text: only dates such as 2024-02-29 are read"
-    if counts[like].sum(axis=0) < NUMERIC_SHARE * n:
-        return ""
+    numeric, n = int(counts[plain].sum(axis=0)), int(counts.sum(axis=0))
     if plain.all():
         why = kept_as_text(words)
         return f"numbers {why}: kept as text" if why else f"numbers that are texts ({words[0]!r}) in the table: kept so"
-    strange = ~plain
-    at = int(np.argmax(np.append(strange, False)[codes]))
-    numeric, row = counts[plain].sum(axis=0), f"row {at + 1:,} has {words[codes[at]]!r}"
-    if many and numeric >= NUMERIC_SHARE * n:
+    at = int(np.argmax(np.append(~plain, False)[codes]))
+    row = f"row {at + 1:,} has {words[codes[at]]!r}"
+    if numeric >= NUMERIC_SHARE * n and many:
         raise DataError(
             f"column {name!r}: {numeric:,} of {n:,} values are numbers, but {row}. Correct such cells (leave them "
             f"empty if they are missing), or leave the column out: exclude=[{name!r}] (--exclude)."
         )
-    return f"looks like numbers, but {row}: read as text"
+    some, weights = words[:1000], counts[:1000]
+    dates = np.array([bool(_LIKE_DATE.fullmatch(word)) for word in some])
+    like = plain[:1000] | [bool(_LIKE_NUMBER.fullmatch(word)) for word in some] & ~dates
+    if weights[dates].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0):
+        return f"looks like dates written as {some[dates][0]!r}, read as text: only dates such as 2024-02-29 are read"
+    numbers = weights[like].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0)
+    return f"looks like numbers, but {row}: read as text" if numbers else ""
 
 
 def require_plain(what: str, names: Iterable[str]) -> None:

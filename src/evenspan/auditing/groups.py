@@ -27,16 +27,11 @@ def labels_of(series: pd.Series) -> Labels:
     """The groups of all rows by one sensitive column."""
     codes, words = coded(series)
     numeric = bool(readings(words)) and len(words) > 0
-    if len(words) > (MAX_NUMBERS if numeric else TABLE["groups"][0]):
-        if numeric:
-            raise GroupError(
-                f"sensitive column {series.name!r} has {len(words):,} different numbers, from {words[0]} on, so it "
-                f"looks like a quantity; needed are at most {MAX_NUMBERS}. Bin it into groups, for instance "
-                f"table[{series.name!r}] = pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
-            )
+    if len(words) > (most := MAX_NUMBERS if numeric else TABLE["groups"][0]):
         raise GroupError(
-            f"sensitive column {series.name!r} has {len(words):,} different values, from {words[0]!r} on; needed are "
-            f"at most {TABLE['groups'][0]} groups. Merge values into groups, or choose another column."
+            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}, from "
+            f"{words[0]!r} on; needed are at most {most}. Bin it into groups, or choose another column; numbers for "
+            f"instance by pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
         )
     require_plain(f"sensitive column {series.name!r} has the value", words)
     labels, at = np.unique(words.astype(str), return_inverse=True)
