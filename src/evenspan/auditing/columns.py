@@ -31,7 +31,7 @@ _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 def text_of(value) -> str:
     """A cell as text; whole numbers without a decimal point, so that 1, 1.0 and "1" give one text."""
-    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < 1e15:
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < EXACT:
         return str(int(value))
     return str(value)
 
@@ -220,7 +220,9 @@ def _of_numbers(series: pd.Series, use: Callable, keep: bool, index: bool) -> Co
     finite = values[np.isfinite(values)]
     distinct = pd.unique(finite)
     infinite = int(np.isinf(values).sum(axis=0))
-    use = partial(use, distinct=len(distinct), infinite=infinite, examples=tuple(map(text_of, distinct[:3])))
+    use = partial(
+        use, distinct=len(distinct), infinite=infinite, examples=tuple(f"{value:.12g}" for value in distinct[:3])
+    )
     if series.dtype.kind in "iu" and np.abs(finite).max(axis=0) >= EXACT:
         note = "whole numbers of more digits than a feature holds: they name something"
         return use("id-like", "left out", note, warning=note)
@@ -248,6 +250,8 @@ def _numbers_rows(name: str, values: np.ndarray, distinct: int, index: bool) -> 
     low, high = values.min(axis=0), values.max(axis=0)
     if high - low < 2 * len(values):
         return f"{different} and nearly all from {low:.0f} to {high:.0f} occur: it numbers the rows"
+    if low >= 1e15:
+        return f"{different} of 16 digits: they name something"
     return f"{different} and its name says so: it names the rows" if _ID_NAME.search(name) else ""
 
 

@@ -95,7 +95,19 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         self.max_categories = max_categories
 
     def fit(self, X, y=None):
-        """Find out what the columns of a data frame (n, p) are, and learn categories, means and scales."""
+        """Find out what the columns are, and learn categories, means and scales.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n, p)
+            Columns of numbers, truth values, dates or text. An array of numbers is taken as well.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+        """
         self._check_options()
         frame = self._frame(X, reset=True)
         if len(frame) == 1:
@@ -113,10 +125,21 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         values = encode(codes, frame)
         mean, deviation = values.mean(axis=0), values.std(axis=0)
         scale = np.where(deviation <= 1e-12 * np.hypot(mean, deviation), 1.0, deviation)
-        return self.learnt(uses, codes, mean, scale)
+        return self._learnt(uses, codes, mean, scale)
 
     def transform(self, X) -> pd.DataFrame:
-        """The features of some rows, with their index; X has at least the columns that are used, in any order."""
+        """The features of some rows.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n, p)
+            At least the columns that are used, in any order.
+
+        Returns
+        -------
+        DataFrame of shape (n, d)
+            With the index of X.
+        """
         check_is_fitted(self)
         frame = self._frame(X, reset=False)
         for code in self.codes_:
@@ -128,13 +151,24 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         return pd.DataFrame(values, index=frame.index, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
-        """Names of the features, such as ``age``, ``job=clerk`` and ``income missing``."""
+        """Names of the features.
+
+        Parameters
+        ----------
+        input_features : None or array-like of str
+            If given, it must be the columns that ``fit`` saw.
+
+        Returns
+        -------
+        ndarray of str objects
+            Such as ``age``, ``job=clerk`` and ``income missing``.
+        """
         check_is_fitted(self)
         if input_features is not None and list(input_features) != list(self._names_in()):
             raise DataError("input_features is not equal to feature_names_in_, the columns that fit saw.")
         return np.array([name for code in self.codes_ for name in code.features], dtype=object)
 
-    def learnt(self, uses, codes, mean: np.ndarray, scale: np.ndarray, columns=None) -> "TableEncoder":
+    def _learnt(self, uses, codes, mean: np.ndarray, scale: np.ndarray, columns=None) -> "TableEncoder":
         """Take over what was found elsewhere, in place of ``fit``; ``columns`` are those of the table."""
         if columns is not None:
             self.feature_names_in_, self.n_features_in_ = np.array(columns, dtype=object), len(columns)

@@ -163,7 +163,7 @@ def read_sample(
     rule = "error" if missing == "drop" else missing
     left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
-    encoder.learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
+    encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
     drawn = frame.iloc[rows[chosen]]
     parts = {}
     for part in (False, True):
@@ -172,7 +172,11 @@ def read_sample(
         X = (np.concatenate(points[part]) - encoder.mean_) / encoder.scale_
         parts[part] = Points(X, names_of, aim.values(frame[target].iloc[rows[some]]) if aim else None)
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
-    warnings = [f"column {name!r}: {uses[name].warning}" for name in features if uses[name].warning]
+    doubtful = [uses[name] for name in features if uses[name].warning]
+    warnings = [
+        f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
+        for use in doubtful
+    ]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
     columns, found = columns_table(table.columns, uses, features, aim, drawn, of_drawn)
     return Sample(
