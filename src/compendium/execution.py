@@ -131,6 +131,7 @@ def clean_room() -> Iterator[Path]:
             "JUPYTER_RUNTIME_DIR": str(room / "runtime"),
             "JUPYTER_CONFIG_DIR": str(room / "config"),
             "JUPYTER_DATA_DIR": str(room / "data"),
+            "JUPYTER_PATH": "",
             "JUPYTER_PREFER_ENV_PATH": "1",  # the interpreter's own kernel, not one that the user once installed
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }

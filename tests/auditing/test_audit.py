@@ -75,7 +75,8 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
             assert np.isclose(squares[table["team"] == group].sum(), total, rtol=1e-8)
     answers = found.recommendation["team"]
     for concern, answer in answers.items():
-        assert answer.method not in ("", "PCA")
+        if not answer.method:
+            continue
         assert found.pipeline(concern=concern)[-1] is found.estimators["team", answer.method, answer.k]
     for asked, said in (
         ({}, "means: use"), ({"method": "Kernel"}, "no Kernel"), ({"method": "PCA", "k": 9}, "k=9"),

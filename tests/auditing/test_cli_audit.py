@@ -26,7 +26,7 @@ QUICK = ["--sensitive", "team", "-k", "1..2", "--methods", "Min-max error", "--b
 
 @pytest.fixture
 def table(tmp_path) -> Path:
-    path = tmp_path / "my people.csv"
+    path = tmp_path / "my::people.csv"
     plain(300).assign(nr=range(1, 301)).to_csv(path, index=False)
     return path
 
@@ -114,7 +114,7 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
         ("-m all -m LEACE", "--methods all goes with no other"),
         ("-o .", "is in ., where the report goes"),
         ("-o mine", "1 file(s) that no audit wrote, or that were changed since (letter.txt)"),
-        ("-o './my people.csv'", "is a file"),
+        ("-o './my::people.csv'", "is a file"),
     ):
         result = CliRunner().invoke(command.app, ["audit", table.name, "-s", "team", *shlex.split(words)])
         assert (result.exit_code, result.stderr.count("Error: "), said in result.stderr) == (2, 1, True), words

@@ -15,7 +15,7 @@ from evenspan.auditing.evaluation import (
     paired_difference,
     simultaneous,
 )
-from evenspan.auditing.readers import LEAST, Readers
+from evenspan.auditing.probes import LEAST, Probes
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
@@ -180,7 +180,7 @@ def test_pairs_are_told_apart_in_the_same_samples():
 
 def read(found, estimator=None, n_boot=200):
     """The readers of the held-out points, the map that they read, and what they find."""
-    readers = Readers(found.fitting_points, found.held_out_points, "team", n_boot, 0)
+    readers = Probes(found.fitting_points, found.held_out_points, "team", n_boot, 0)
     answer = linear_map((estimator or StandardPCA(K)).fit_moments(found.moments("team")))
     return readers, answer, list(readers.rows(answer))
 

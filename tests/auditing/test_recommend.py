@@ -9,9 +9,9 @@ import pytest
 from evenspan.auditing.analyse import Analysis, analyse
 from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import chosen_methods, fit_method
-from evenspan.auditing.passes import read_sample
 from evenspan.auditing.progress import Progress
 from evenspan.auditing.recommend import CONCERNS, ask_target, recommend, require_concern
+from evenspan.auditing.sample import read_sample
 from evenspan.core.answer import Certificate
 from evenspan.core.errors import ConfigurationError
 from evenspan.methods import METHODS

@@ -1,4 +1,4 @@
-"""Drawn tables with columns of every usual kind: counted and summed rightly, in any order, batches and file."""
+"""Drawn tables with columns of every usual kind: counted and summed rightly, in any order and file."""
 
 import numpy as np
 import pandas as pd
@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evenspan import GroupMoments
-from evenspan.auditing.passes import Sample, read_sample
+from evenspan.auditing.sample import Sample, read_sample
 from evenspan.core.errors import FairError
 
 #: Kinds of columns: what makes n cells from a generator. Those of NUMERIC have means that pandas can check.
 NUMERIC = {
     "normal": lambda rng, n: rng.normal(size=n),
     "scaled": lambda rng, n: rng.normal(size=n) * 10.0 ** rng.integers(-12, 13),
-    # Beyond 1e6 the batches would leave the mean fewer digits than are compared.
     "shifted": lambda rng, n: rng.normal(size=n) + 10.0 ** rng.integers(0, 7),
     "whole": lambda rng, n: rng.integers(-3, 4, n),
 }
@@ -98,11 +97,10 @@ def test_counts_and_means_are_those_of_pandas(table):
 
 
 @given(tables())
-def test_neither_batches_nor_the_order_of_rows_and_columns_matter(table):
+def test_the_order_of_rows_and_columns_does_not_matter(table):
     frame, rule, ordinary = table
     if (found := answer(frame, rule, ordinary)) is None:
         return
-    assert_same(found, answer(frame, rule, ordinary, batch_rows=7))
     assert_same(found, answer(frame[frame.columns[::-1]], rule, ordinary))
     if rule in ("error", "drop"):  # the others fill a cell by the mean of the part in which its row is
         assert_same(found, answer(frame.sample(frac=1.0, random_state=1), rule, ordinary), parts=False)

@@ -23,9 +23,9 @@ from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
 from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
 from .fitting import Fitted, fit_method, rank
-from .passes import Points, Sample
+from .probes import Probes
 from .progress import Progress
-from .readers import Readers
+from .sample import Points, Sample
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
 LEAST_BLOCKS = 5
@@ -165,7 +165,7 @@ def analyse(
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     tell.stage(f"Methods for {attribute}{expected}", len(methods) * len(sizes))
     own = own_errors(parts, sizes)
-    probes = Readers(*points, attribute, n_boot, seed)
+    probes = Probes(*points, attribute, n_boot, seed)
     decisions = None if sample.target is None else Decisions(*points, attribute, seed)
     fits, rows, held_out = {}, [], {}
     for name in methods:
@@ -181,7 +181,7 @@ def analyse(
                 found += [(part.name, row) for row in evaluation.rows()]
             if size == k:
                 held_out[name] = evaluation
-            seen = [row for row in probes.rows(answer) if not row.metric.startswith("target")]
+            seen = list(probes.rows(answer))
             seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
             found += [(HELD_OUT, row) for row in seen] + [(TRAINING, Row("seconds", fit.seconds, note=fit.note))]
             rows += [(attribute, size, name, part, row) for part, row in found]

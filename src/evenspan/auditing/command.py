@@ -101,6 +101,14 @@ def audit(
         list[str] | None,
         typer.Option(metavar="COL", help="Numbers to use although they look like row numbers; may be repeated."),
     ] = None,
+    decimal: Annotated[str | None, typer.Option(metavar="MARK", help="How decimals are written: . or ,")] = None,
+    thousands: Annotated[
+        str | None, typer.Option(metavar="MARK", help="What stands between thousands: , or . or ' or a blank.")
+    ] = None,
+    skip_rows: Annotated[int, typer.Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the file names its columns.")
+    ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows that no method sees.")] = 0.3,
     bootstrap: Annotated[int, typer.Option(help="Samples behind each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -130,6 +138,10 @@ def audit(
         "intersections": intersections,
         "exclude": list(exclude or ()),
         "keep": list(keep or ()),
+        "decimal": decimal,
+        "thousands": thousands,
+        "skip_rows": skip_rows,
+        "header": header,
         "standardize": not no_standardize,
         "holdout": holdout,
         "n_boot": bootstrap,
@@ -173,7 +185,9 @@ def _methods(given: list[str] | None) -> list[str] | str | None:
 
 def _seen_from(folder: Path, table: str, output: Path) -> str:
     """The table as the notebook in the folder of the report names it, so that both can move together and run again."""
-    name, mark, sheet = (table, "", "") if Path(table).exists() or "::" not in table else table.rpartition("::")
+    from .read import split_path
+
+    name, sheet = split_path(table)
     place = Path(name).resolve()
     if not place.exists():
         raise ConfigurationError(f"There is no {table} in {Path.cwd()}. Give the path of a table.")
@@ -185,4 +199,4 @@ def _seen_from(folder: Path, table: str, output: Path) -> str:
         seen = Path(os.path.relpath(place, folder)).as_posix()
     except ValueError:  # on another drive
         seen = str(place)
-    return f"{seen}{mark}{sheet}"
+    return f"{seen}::{sheet}" if sheet else seen

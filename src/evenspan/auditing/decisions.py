@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from .. import metrics
 from ..metrics.linear_map import encoder
 from .evaluation import LEVEL, Row
-from .passes import Points
+from .sample import Points
 
 #: Training rows that the classifier is fitted to at most; rows of each class below which a group has no AUC.
 FITTED, LEAST = 10_000, 10

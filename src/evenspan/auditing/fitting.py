@@ -15,7 +15,7 @@ from ..core.errors import ConfigurationError, FairError
 from ..core.estimator import SubspaceEstimator
 from ..core.moments import GroupMoments
 from ..methods import METHODS
-from .passes import Points
+from .sample import Points
 
 #: What principal components are compared with: always fitted, always first.
 PCA = "PCA"

@@ -32,7 +32,7 @@ from ..methods import METHODS
 from .analyse import Analysis
 from .evaluation import LEVEL, paired_difference
 from .fitting import CLOSED, PCA
-from .passes import Sample
+from .sample import Sample
 
 #: What is said of an effect that is not significant.
 INCONCLUSIVE = "These rows show no difference and rule out none of up to {}: more rows would tell."

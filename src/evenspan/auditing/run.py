@@ -17,16 +17,17 @@ from ..core.inputs import require_generator, whole_number
 from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
 from .fitting import PCA, chosen_methods
 from .limits import TABLE
-from .passes import Sample, options, read_sample
 from .progress import progress_of
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
+from .sample import Sample, options, read_sample, reading_options
 
 if TYPE_CHECKING:
     from .page.figures import Drawn
 
 #: The arguments of an audit that decide how its table is read.
 READING = (
-    "sensitive", "target", "missing", "intersections", "standardize", "holdout", "exclude", "keep", "random_state"
+    "sensitive", "target", "missing", "intersections", "standardize", "holdout", "exclude", "keep", "random_state",
+    "decimal", "thousands", "skip_rows", "header",
 )  # fmt: skip
 
 
@@ -167,6 +168,10 @@ def audit(
     holdout: float = 0.3,
     exclude=(),
     keep=(),
+    decimal: str | None = None,
+    thousands: str | None = None,
+    skip_rows: int = 0,
+    header: bool | None = None,
     n_boot: int = 1000,
     random_state=0,
     progress=False,
@@ -209,6 +214,14 @@ def audit(
     keep : sequence of str
         Columns of numbers that are features although they look as if they numbered the rows, which are left out
         otherwise.
+    decimal : {".", ","}, optional
+        How decimals are written in texts; a column becomes numbers if there is one reading of it, unless given.
+    thousands : {",", ".", " ", "'"}, optional
+        What stands between thousands in texts.
+    skip_rows : int
+        Lines of a file above the names of its columns.
+    header : bool, optional
+        Whether a file names its columns; found out, or asked, unless given. Without names they are ``column 1``, ...
     n_boot : int
         Samples for the intervals, from 20 to 100,000.
     random_state : None, int or Generator
@@ -233,7 +246,8 @@ def audit(
 
     Complexity
     ----------
-    One pass over the table, O(n d^2). After it a million rows cost what a thousand do; time grows with the third power
+    O(n d^2) for the moments, and the table in memory (``GroupMoments.from_batches`` takes larger ones). After it a
+    million rows cost what a thousand do; time grows with the third power
     of the features: 20 take seconds, 768 some minutes, which is said first.
 
     References
@@ -271,7 +285,9 @@ def audit(
     return _audit(sample, names, settings, found)
 
 
-def require_arguments(*, concern, n_boot, random_state, methods, k, standardize=True, **reading):
+def require_arguments(
+    *, concern, n_boot, random_state, methods, k, decimal, thousands, skip_rows, header, standardize=True, **reading
+):
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
     most, why = TABLE["draws of the bootstrap"]
@@ -279,6 +295,7 @@ def require_arguments(*, concern, n_boot, random_state, methods, k, standardize=
         raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {why}. Ask for fewer.")
     require_generator(random_state)
     chosen_methods(methods, [2])
+    reading_options(decimal=decimal, thousands=thousands, skip_rows=skip_rows, header=header)
     options(None, **reading)
     if k is None:
         return None

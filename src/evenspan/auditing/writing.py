@@ -26,6 +26,9 @@ OPTIONS = {
     "target": ("--target", None),
     "concern": ("--concern", "all"),
     "missing": ("--missing", "error"),
+    "decimal": ("--decimal", None),
+    "thousands": ("--thousands", None),
+    "skip_rows": ("--skip-rows", 0),
     "holdout": ("--holdout", 0.3),
     "n_boot": ("--bootstrap", 1000),
     "random_state": ("--seed", 0),
@@ -95,6 +98,7 @@ def command(settings: dict) -> str:
     for argument, (option, default) in OPTIONS.items():
         if settings[argument] != default and settings[argument] is not None:
             options.append((option, settings[argument]))
+    options += [] if settings["header"] is None else [("--header" if settings["header"] else "--no-header",)]
     options += [("--intersections",)] if settings["intersections"] else []
     options += [] if settings["standardize"] else [("--no-standardize",)]
     lines = [("evenspan", "audit", settings["table"]), *options]

@@ -194,5 +194,7 @@ def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[s
 def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:
     """Numbers of the sets of size k with the metrics of a row."""
     sizes, values = every
-    off = np.abs(values - np.array([row[metric] for metric in PRINTED])[:, None])
-    return np.flatnonzero((sizes == k) & (off <= HALF_DIGIT).all(axis=0))
+    found = np.flatnonzero(sizes == k)
+    for metric, of_sets in zip(PRINTED, values, strict=True):
+        found = found[np.abs(of_sets[found] - row[metric]) <= HALF_DIGIT]
+    return found
