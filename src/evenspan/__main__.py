@@ -1,17 +1,11 @@
-"""The command ``evenspan``, also ``python -m evenspan``: signals are listened to before anything else is imported."""
+"""The command ``evenspan``, also ``python -m evenspan``."""
 
-from .core.ending import guarded
-
-
-def _work() -> None:
-    from .cli import app
-
-    app()
+from .cli import app
 
 
 def main() -> None:
     """Entry point of the command ``evenspan``."""
-    guarded(_work, "Nothing was written.")
+    app()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.ending import held
 from ..core.errors import ConfigurationError, RegistryError
 from .places import scratch
 from .progress import VARIABLE
@@ -187,8 +186,7 @@ def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: 
 
         async def _async_launch_kernel(self, kernel_cmd, **kwargs):
             started.append(self)
-            with held():
-                await super()._async_launch_kernel(kernel_cmd, **kwargs, **_with_parent())
+            await super()._async_launch_kernel(kernel_cmd, **kwargs, **_with_parent())
 
     # Sockets in a private folder: no port is opened, and two kernels can never meet on a shared default path. If their
     # paths, which end in -1 to -5, are longer than the system takes, the kernel listens to ports of this machine alone.

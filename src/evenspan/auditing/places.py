@@ -20,7 +20,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..core.ending import Ended, held
 from ..core.errors import ConfigurationError, FairError, LimitError
 
 try:
@@ -124,7 +123,7 @@ def placed(folder: Path, *, replace: bool, shown: Path | None = None) -> Iterato
     meantime. Whenever something is raised, ``folder`` is what it was. Messages call it ``shown``.
     """
     shown = folder if shown is None else shown
-    made, written = [], False
+    made = []
     try:
         folder = target(folder, shown)
         before = look(folder)
@@ -138,12 +137,9 @@ def placed(folder: Path, *, replace: bool, shown: Path | None = None) -> Iterato
             )
         with scratch(folder.parent) as stage:
             yield stage
-            with _locked(folder.parent), held():
+            with _locked(folder.parent):
                 _swap(stage, folder, before, shown)
-                made, written = [], True
-    except Ended as ended:
-        ended.what = f"{'The whole report' if written else 'Nothing'} was written to {shown}."
-        raise
+                made = []
     except OSError as error:
         if isinstance(error, FairError):
             raise
