@@ -16,16 +16,10 @@ from evenspan.core.errors import ConfigurationError
 
 # Chromium asks the network for many things of its own; nothing but this machine may be reached.
 _FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
-]
+]  # fmt: skip
 _RUNNING = threading.local()
 
 
@@ -50,12 +44,8 @@ def chromium() -> Iterator[Any]:
         yield outer
         return
     executable = program()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ModuleNotFoundError:
-        raise ConfigurationError(
-            "The package playwright is not installed, and Chromium is steered with it: pip install 'evenspan[dev]'"
-        ) from None
+    from playwright.sync_api import sync_playwright
+
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
         browser = playwright.chromium.launch(executable_path=executable, args=_FLAGS, env=os.environ | own)

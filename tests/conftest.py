@@ -101,19 +101,21 @@ kleindessner2023,Toy table,Toy Income,INLP,MMD^2,10,,,,,,n/a
 """
 
 
-def toy_notebook() -> dict:
-    """Parameters, one cell that prints them, and one that runs three units."""
-    study = """from compendium import protocol
+#: Parameters, one cell that prints them, and one that runs three units.
+CELLS = {
+    "parameters": 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"',
+    "work": 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"',
+    "run": """from compendium import protocol
 from toy_project.protocol import METHODS, SEED, judged
 study = protocol.study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
 results = study.run(judged, over=[{"k": k, "method": method} for method in METHODS], seed=SEED)
-study"""
-    cells = {
-        "parameters": 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"',
-        "work": 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"',
-        "run": study,
-    }
-    made = [new_code_cell(source, id=f"cell-{tag}", metadata={"tags": [tag]}) for tag, source in cells.items()]
+study""",
+}
+
+
+def toy_notebook() -> dict:
+    """The notebook of these cells."""
+    made = [new_code_cell(source, id=f"cell-{tag}", metadata={"tags": [tag]}) for tag, source in CELLS.items()]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return new_notebook(cells=made, metadata={"kernelspec": kernel})
 
@@ -124,9 +126,7 @@ NEEDS = {"absent", "raw"}
 
 def pytest_addoption(parser):
     parser.addoption("--exhaustive", action="store_true", help="also the tests that repeat a rule on further cases")
-    parser.addoption(
-        "--machine", action="store_true", help="only the tests that need more than Python and the packages"
-    )
+    parser.addoption("--machine", action="store_true", help="only tests that need more than Python and the packages")
 
 
 def pytest_configure(config):
@@ -160,18 +160,19 @@ def pytest_terminal_summary(terminalreporter):
 @pytest.fixture
 def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A checkout in a temporary folder: the rules and claims of the real one, and one experiment with its own table."""
-    real = paths.root()
-    for folder in ("data/paper", "notebooks/toy", "toy_project"):
-        (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "experiments.yml").write_text(EXPERIMENTS)
-    (tmp_path / "toy_project" / "__init__.py").touch()
-    (tmp_path / "toy_project" / "protocol.py").write_text(PROTOCOL)
-    (tmp_path / "toy_project" / "claims.py").write_text(CLAIMS)
-    (tmp_path / "notebooks" / "toy" / "table.ipynb").write_text(json.dumps(toy_notebook()))
-    (tmp_path / "data" / "paper" / "toy_k10.csv").write_text(PUBLISHED)
-    (tmp_path / "requirements.lock").write_text(f"numpy=={np.__version__}\n")
-    for name in ("data/tolerances.yml", "data/paper/claims.csv", "CITATION.cff", "README.md"):
-        (tmp_path / name).write_bytes((real / name).read_bytes())
+    files = {
+        "experiments.yml": EXPERIMENTS,
+        "toy_project/__init__.py": "",
+        "toy_project/protocol.py": PROTOCOL,
+        "toy_project/claims.py": CLAIMS,
+        "notebooks/toy/table.ipynb": json.dumps(toy_notebook()),
+        "data/paper/toy_k10.csv": PUBLISHED,
+        "requirements.lock": f"numpy=={np.__version__}\n",
+    }
+    same = ("data/tolerances.yml", "data/paper/claims.csv", "CITATION.cff", "README.md")
+    for name, text in (files | {name: (paths.root() / name).read_text("utf-8") for name in same}).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "utf-8")
     monkeypatch.setenv("EVENSPAN_ROOT", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)
@@ -196,19 +197,17 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def make_entry():
-    return build_entry
+    """A function that makes a registry entry for made-up files."""
 
+    def make(files: dict[str, bytes], url, name: str = "toy", **changes) -> Entry:
+        raw = tuple(
+            RawFile(file, len(body), hashlib.sha256(body).hexdigest(), url(file)) for file, body in files.items()
+        )
+        facts = dict.fromkeys(("licence", "origin", "sensitive", "preprocessing", "notes"), "none")
+        facts |= {"title": "Toy", "folder": name, "rows": 1, "features": 1, "splits": 0, "matches_paper": False}
+        return Entry(name=name, files=raw, **(facts | {"groups": {}, "group_names": {}, "papers": ()} | changes))
 
-def build_entry(files: dict[str, bytes], url, name: str = "toy", **changes) -> Entry:
-    """A registry entry for made-up files."""
-    raw = tuple(
-        RawFile(name=file, bytes=len(body), sha256=hashlib.sha256(body).hexdigest(), url=url(file))
-        for file, body in files.items()
-    )
-    texts = dict.fromkeys(("licence", "origin", "sensitive", "preprocessing", "notes"), "none")
-    facts = {"title": "Toy", "folder": name, "rows": 1, "features": 1, "splits": 0, "matches_paper": False} | texts
-    facts |= {"groups": {}, "group_names": {}, "papers": ()}
-    return Entry(name=name, files=raw, **(facts | changes))
+    return make
 
 
 @pytest.fixture
@@ -216,10 +215,9 @@ def raw():
     """Skips a test whose raw data are not complete: call it with the names of the data sets."""
 
     def need(*names: str) -> None:
-        for name in names:
-            entry = datasets.entry(name)
+        for entry in map(datasets.entry, names):
             if datasets.present(entry) < len(entry.files):
-                pytest.skip(f"with raw data (see Reproduce in the book); {name!r} is not in {place(entry.folder)}")
+                pytest.skip(f"with raw data (see Reproduce in the book); {entry.name} is not in {place(entry.folder)}")
 
     return need
 

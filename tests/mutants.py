@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 #: Files of ``src`` and the tests that guard them.
 AREAS = {
-    "evenspan/core/accumulator.py": ("core/test_moments.py",),
+    "evenspan/core/accumulator.py": ("core/test_moments.py", "core/test_dask.py"),
     "evenspan/core/moments.py": ("core/test_moments.py",),
     "evenspan/core/groups.py": ("core/test_moments.py", "core/test_frames.py", "core/test_refusals.py"),
     "evenspan/core/answer.py": ("core/test_certificate.py", "core/test_fair_pca.py", "core/test_sklearn.py"),
@@ -22,13 +22,13 @@ AREAS = {
     "evenspan/representation/leace.py": ("core/test_leace.py",),
     "evenspan/representation/mmd_fair_pca.py": ("core/test_mmd_fair_pca.py",),
     "evenspan/representation/fair_kernel_pca.py": ("core/test_fair_kernel_pca.py",),
-    "evenspan/representation/null_it_out.py": ("core/test_null_it_out.py",),
+    "evenspan/representation/null_it_out.py": ("core/test_fair_pca.py",),
     "evenspan/representation/noisy_power.py": ("core/test_streaming_fair_pca.py",),
     "evenspan/reconstruction/joint_range.py": ("core/test_joint_range.py", "core/test_min_max.py"),
     "evenspan/reconstruction/min_max.py": ("core/test_min_max.py",),
     "evenspan/reconstruction/robust_exact.py": ("core/test_robust_exact.py",),
     "evenspan/reconstruction/joint_diagonalisation.py": ("core/test_joint_diagonalisation.py",),
-    "evenspan/clustering/row_update.py": ("core/test_row_update.py", "core/test_swaps.py"),
+    "evenspan/clustering/row_update.py": ("core/test_row_update.py",),
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
     "evenspan/clustering/fairness_first.py": ("core/test_fairness_first.py",),
@@ -61,7 +61,7 @@ evenspan/core/accumulator.py
     if not counts.all():  =>  if False:
 evenspan/core/moments.py
     (self.means - reference.mean) / scale,  =>  (self.means - self.mean) / scale,
-    self.scatters / np.outer(scale, scale),  =>  self.scatters / scale,
+    self.scatters / np.outer(scale, scale)  =>  self.scatters / scale
     centred = self.means if offset is None else  =>  centred = self.means if True else
     return np.where(deviation <= 1e-12 * size, 1.0, deviation)  =>  return deviation
     index = [self.position(feature) for  =>  index = [0 * self.position(feature) for
@@ -107,24 +107,24 @@ evenspan/metrics/bootstrap.py
     - n * np.outer(mean, mean)  =>  - np.outer(mean, mean)
     wholes - 2.0 * products + lengths  =>  wholes - products
 evenspan/metrics/group_frame.py
-    np.where(quotient > 1.0, 1.0 / quotient, quotient)  =>  quotient
-    return sums.group_errors(draws), whole.group_  =>  return sums.group_errors(draws), sums.group_
+    np.where(ratios > 1.0, 1.0 / ratios, ratios)  =>  ratios
+    sums[id(answer)].pooled(), draws)[:, 0]  =>  sums[id(answer)], draws)[:, 0]
 evenspan/representation/constraints.py
     groups.counts[:, None] * (groups.means - groups.mean)  =>  groups.counts[:, None] * groups.means
-    = lengths <= 1e-12 * np.sqrt(weights @ values*  =>  = lengths <= 0.5 * np.sqrt(weights @ values*
+    constant = lengths <= 1e-12  =>  constant = lengths <= 0.5
     H = basis.T @ S @ basis  =>  H = basis.T @ basis
-    if (codes < 0).any():  =>  if False:
+    or pd.isna(y).any():  =>  :
 evenspan/representation/fair_pca.py
     return covariances[0] - covariances[1]  =>  return covariances[0] + covariances[1]
-    = self.tradeoff**self.tradeoff_power  =>  = self.tradeoff
+    self.tradeoff * self.standard_subspace_.apply(X)  =>  self.standard_subspace_.apply(X)
     kept = max(k, int(self.covariance_fraction * groups.d))  =>  kept = k
 evenspan/representation/leace.py
-    erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))  =>  erased = S
-    dual = 2.0 * first - eraser.displacement(S)  =>  dual = displacement
+    S - FY - FY.T + FY @ G @ F.T  =>  S - FY
+    dual = 2.0 * float  =>  dual = 3.0 * float
     G = G[back]  =>  G = G
 evenspan/representation/mmd_fair_pca.py
     slopes = (sums[:, :k] - sums[:, k:] * E)  =>  slopes = (sums[:, :k] + sums[:, k:] * E)
-    if move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol:  =>  if move <= SMALLEST_MOVE:
+    converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol  =>  converged = move <= SMALLEST_MOVE
 evenspan/representation/fair_kernel_pca.py
     return vectors[:, kept] / np.sqrt(values[kept])  =>  return vectors[:, kept] / values[kept]
 evenspan/representation/null_it_out.py

@@ -12,16 +12,13 @@ import numpy as np
 
 MISSING = {
     "none": np.eye(3),
-    "protanopia": np.array(
-        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
-    ),
-    "deuteranopia": np.array(
-        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
-    ),
-    "tritanopia": np.array(
-        [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
-    ),
-}
+    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                            [-0.003882, -0.048116, 1.051998]]),
+    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                              [-0.011820, 0.042940, 0.968881]]),
+    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                            [0.004733, 0.691367, 0.303900]]),
+}  # fmt: skip
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 _TO_XYZ = np.array(
     [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
@@ -36,14 +33,9 @@ def linear(colour: str) -> np.ndarray:
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
-def luminance(colour: str) -> float:
-    """Relative luminance, 0 for black and 1 for white."""
-    return float(_LUMINANCE @ linear(colour))
-
-
 def contrast(first: str, second: str) -> float:
     """Ratio of luminances, from 1 to 21 (black on white): text needs 4.5, lines and marks of a figure need 3."""
-    low, high = sorted((luminance(first), luminance(second)))
+    low, high = sorted(float(_LUMINANCE @ linear(colour)) for colour in (first, second))
     return (high + 0.05) / (low + 0.05)
 
 

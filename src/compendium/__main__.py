@@ -4,17 +4,12 @@ import os
 import sys
 
 from compendium.execution import numeric_environment
-from evenspan.core.ending import guarded
-
-
-def _work() -> None:
-    from .cli import app
-
-    sys.stdout.reconfigure(errors="backslashreplace")  # a name need not be text
-    app(prog_name="python -m compendium")
-
 
 wanted = numeric_environment()
 if not wanted.items() <= os.environ.items():  # it must be there before numpy is
     os.execve(sys.executable, [sys.executable, "-m", "compendium", *sys.argv[1:]], os.environ | wanted)
-guarded(_work)
+
+from .cli import app  # noqa: E402
+
+sys.stdout.reconfigure(errors="backslashreplace")  # a name need not be text
+app(prog_name="python -m compendium")

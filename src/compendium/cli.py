@@ -11,7 +11,6 @@ import typer
 from typer.core import TyperCommand
 
 from evenspan.auditing.command import command
-from evenspan.core.ending import Ended
 from evenspan.core.errors import ConfigurationError, ResultError
 
 app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")
@@ -82,9 +81,9 @@ def run(
             edits.adopt(entry)
         for setting in settings if task is None and not edits.new_cells(entry) else ():
             _run_notebook(entry, setting, profile)
-    except Ended as ended:
-        ended.what = "What is finished is stored; the same command continues."
-        raise
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
+        raise typer.Exit(130) from None
     if task is not None and task not in known:
         raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
     typer.echo(f"{entry.id}: {computed} computed, {(len(known) if task is None else 1) - computed} stored already")

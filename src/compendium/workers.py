@@ -1,5 +1,6 @@
 """Much work at once, each piece in a process of its own: units of a study, and pages of the book."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -15,11 +16,13 @@ from typing import NamedTuple
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from evenspan.core.ending import SIGNALS, held
 from evenspan.core.errors import FairError, FairWarning, FetchError
 
 from . import provenance, records, store
 from .catalogue import Experiment
+
+#: The signals that ask a process to end.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failed(NamedTuple):
@@ -81,7 +84,7 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(work, name, there))
-                with held():  # what a signal raises in a fork's hooks would be lost
+                with _held():  # what a signal raises in a fork's hooks would be lost
                     process.start()
                     running[here] = name, process
                 there.close()
@@ -98,6 +101,20 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
         for _, process in running.values():
             process.kill()
             process.join()
+
+
+@contextlib.contextmanager
+def _held() -> Iterator[None]:
+    """Inside, a signal waits."""
+    late: list[int] = []
+    before = {number: signal.signal(number, lambda one, _: late.append(one)) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if late:
+            signal.raise_signal(late[0])
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:

@@ -22,14 +22,7 @@ from dataclasses import dataclass
 
 from .core.errors import ConfigurationError
 from .core.estimator import SubspaceEstimator
-from .reconstruction import (
-    JEVDPCA,
-    ConvexFairPCA,
-    DisparityFairPCA,
-    MinMaxFairPCA,
-    RobustFairPCA,
-    StandardPCA,
-)
+from .reconstruction import JEVDPCA, ConvexFairPCA, DisparityFairPCA, MinMaxFairPCA, RobustFairPCA, StandardPCA
 from .representation import INLP, LEACE, RLACE, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
 
 #: Rows to which ``MMD PCA`` is fitted.
@@ -42,33 +35,18 @@ Marker = str | tuple[int, int, int]
 class Method:
     """One row of the table.
 
-    Parameters
-    ----------
-    equalises : str
-        What is asked to be equal between groups: the family of the method.
-    marker : str or tuple
-        How it is drawn. No two methods that can stand in one figure have the same marker.
-    make : callable
-        ``make(k, seed)`` gives the unfitted estimator.
-    points : bool
-        Whether it needs the rows themselves.
-    once : bool
-        Whether its k components are the first of a fit to all.
-    rows : int, optional
-        How many training rows are drawn at most.
-    splits : int
-        The first splits that it is fitted on.
-    stopped : callable, optional
-        ``stopped(k, d, seed)`` takes the place of a fit to all that leaves fewer than k components.
+    ``equalises`` is what is asked to be equal between groups: the family of the method. No two methods that can stand
+    in one figure have the same marker. ``stopped(k, d, seed)`` takes the place of a fit to all that leaves fewer than k
+    components.
     """
 
     equalises: str
     marker: Marker
-    make: Callable[[int | None, int], SubspaceEstimator]
-    points: bool = False
-    once: bool = False
-    rows: int | None = None
-    splits: int = 10
+    make: Callable[[int | None, int], SubspaceEstimator]  # of k and a seed
+    points: bool = False  # whether it needs the rows themselves
+    once: bool = False  # whether its k components are the first of a fit to all
+    rows: int | None = None  # how many training rows are drawn at most
+    splits: int = 10  # the first splits that it is fitted on
     stopped: Callable[[int, int, int], SubspaceEstimator] | None = None
 
 

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import math
 import zipfile
 from dataclasses import fields
 from pathlib import Path
@@ -29,6 +28,10 @@ VALUES = {
 }
 
 
+#: What is raised by a file that is no archive or has other entries, and by values that no ``save`` has written.
+NOT_OURS = (OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, zipfile.BadZipFile)
+
+
 class OtherVersionWarning(FairWarning):
     """An estimator was saved by another version of the package than the one that loads it."""
 
@@ -46,8 +49,8 @@ def save(estimator, path) -> None:
     Raises
     ------
     ConfigurationError
-        A parameter or attribute is not a number, text, array, or list, tuple or dict of these (a callable kernel, a
-        generator), or the class is none of this package. Nothing is written then.
+        The class is none of this package, or a value is none of number, text, array, or list, tuple or dict of these (a
+        callable kernel, a generator).
 
     Guarantees
     ----------
@@ -92,21 +95,12 @@ def load(path):
     Raises
     ------
     ResultError
-        There is no such file, or it is damaged or of another kind, or its version cannot be read.
+        There is no such file, or it is damaged, of another kind, or of a version that cannot be read.
 
     Guarantees
     ----------
     Nothing is unpickled and no code is taken from the file: it can only name exported estimators, their parameters and
     plain learnt values. A file from someone you do not trust may still hold numbers of their choice.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> from evenspan import StandardPCA
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(StandardPCA(1).fit([[0.0, 1.0], [2.0, 2.0], [1.0, 4.0]]), pathlib.Path(folder) / "pca.npz")
-    ...     load(pathlib.Path(folder) / "pca.npz")
-    StandardPCA(n_components=1)
     """
     present = _exports().__version__
     try:
@@ -114,17 +108,7 @@ def load(path):
             header = json.loads(str(entries["header"]))
             arrays = [entries[f"a{i}"] for i in range(len(entries.files) - 1)]
         estimator = _restored(header["estimator"], arrays) if header["format"] == FORMAT else None
-    # What is no archive, or has other entries; and what constructors say of values that no ``save`` has written.
-    except (
-        OSError,
-        EOFError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        zipfile.BadZipFile,
-    ) as error:
+    except NOT_OURS as error:
         raise ResultError(
             f"{path} is not a saved estimator, or only a part of one ({error}). Save it again."
         ) from error
@@ -155,13 +139,10 @@ def _described(estimator, arrays: list[np.ndarray]) -> dict:
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
     learnt = {key: value for key, value in vars(estimator).items() if key not in params and key[0] != "_"}
-    return {
-        "class": name,
-        **{
-            part: {key: _written(value, f"{name}.{key}", arrays) for key, value in values.items()}
-            for part, values in (("parameters", params), ("learnt", learnt))
-        },
-    }
+    described = {"class": name}
+    for part, values in {"parameters": params, "learnt": learnt}.items():
+        described[part] = {key: _written(value, f"{name}.{key}", arrays) for key, value in values.items()}
+    return described
 
 
 def _restored(content: dict, arrays: list[np.ndarray]):
@@ -183,10 +164,8 @@ def _restored(content: dict, arrays: list[np.ndarray]):
 def _written(value, where: str, arrays: list[np.ndarray]):
     """The JSON of a value: what JSON does not have stands in an object with one key, its kind."""
     name = type(value).__name__
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+    if value is None or type(value) in (bool, int, float, str):
         return value
-    if type(value) is float:
-        return {"float": repr(value)}
     if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(type(v) is str for v in value.ravel()):
         return {"names": value.tolist()}
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind != "O":
@@ -209,8 +188,6 @@ def _value(node, arrays: list[np.ndarray]):
     if not isinstance(node, dict):
         return node
     ((kind, content),) = node.items()
-    if kind == "float":
-        return float(content)
     if kind == "names":
         return np.array(content, dtype=object)
     if kind in ("array", "scalar"):

@@ -270,6 +270,6 @@ def test_what_is_no_table_is_told(tmp_path, monkeypatch):
             read_sample(frame, sensitive="sex", **options)
     frame.to_csv(tmp_path / "t.csv")
     monkeypatch.setattr("evenspan.core.inputs.free_memory", lambda: 2**20)
-    monkeypatch.setattr("evenspan.auditing.read.TEXT_BYTES", 2**18)
+    monkeypatch.setattr("evenspan.auditing.text_files.TEXT_BYTES", 2**18)
     with pytest.raises(LimitError, match=r"would need .*GroupMoments\.from_batches"):
         open_table(tmp_path / "t.csv")

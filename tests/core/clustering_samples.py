@@ -1,47 +1,48 @@
 """Samples for the tests of fair kernel k-means, and the row update written plainly as an independent judge."""
 
-from dataclasses import dataclass
+from collections import namedtuple
 from itertools import pairwise
 
 import numpy as np
 
-COUNTS = (40, 25, 15)
-NAMES = ("crimson", "azure", "beige")
+#: Points, and the groups by which they are best clustered.
+Crossed = namedtuple("Crossed", "X groups codes")
+#: Labels at the end and after each sweep, all moves as (point, from, to), and the trace after each sweep.
+Plain = namedtuple("Plain", "labels sweeps moves history")
 
 
-@dataclass(frozen=True)
-class Crossed:
-    """Points that are best clustered by their group, second best by ``sites``, which know nothing of groups."""
-
-    X: np.ndarray
-    groups: np.ndarray
-    codes: np.ndarray
-    sites: np.ndarray
-
-
-def crossed(counts=COUNTS, seed=3, across=6.0, along=3.0, noise=0.25) -> Crossed:
-    """Groups of unequal size, far apart along two directions; three unequal sites along a third; rows shuffled."""
-    rng = np.random.default_rng(seed)
-    codes = np.repeat(np.arange(len(counts)), counts)
+def crossed(seed=3, across=6.0, along=3.0, noise=0.25) -> Crossed:
+    """Groups of 40, 25 and 15, far apart along two directions; three unequal sites along a third; rows shuffled."""
+    rng, counts = np.random.default_rng(seed), (40, 25, 15)
+    codes = np.repeat(np.arange(3), counts)
     # every group is spread over the sites in nearly the same shares
-    sites = np.concatenate([np.arange(count) * 10 // count for count in counts])
-    sites = np.digitize(sites, [5, 8])
-    X = noise * rng.normal(size=(len(codes), 4)) * [1.0, 0.6, 1.4, 0.8]
-    X[:, :2] += across * np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1], [-0.9, 0.7]])[codes]
+    sites = np.digitize(np.concatenate([np.arange(count) * 10 // count for count in counts]), [5, 8])
+    X = noise * rng.normal(size=(80, 4)) * [1.0, 0.6, 1.4, 0.8]
+    X[:, :2] += across * np.array([[0.0, 0.0], [1.0, 0.2], [0.3, 1.1]])[codes]
     X[:, 2] += along * np.array([0.0, 1.0, -1.2])[sites]
-    order = rng.permutation(len(codes))
-    names = np.array([*NAMES, "dun"])
-    return Crossed(X[order], names[codes[order]], codes[order], sites[order])
+    order = rng.permutation(80)
+    return Crossed(X[order], np.array(["crimson", "azure", "beige"])[codes[order]], codes[order])
 
 
-def scattered(n=80, d=3, c=4, shares=(0.5, 0.3, 0.2), seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def scattered(n=80, d=3, c=4, seed=0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """A positive definite kernel matrix without structure, groups of unequal size, and random labels, none missing."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * (1.0 + np.arange(d)) + rng.exponential(size=(n, 1))
     K = X @ X.T + np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
-    codes = np.concatenate([np.arange(len(shares)), rng.choice(len(shares), size=n - len(shares), p=shares)])
+    codes = np.concatenate([np.arange(3), rng.choice(3, size=n - 3, p=(0.5, 0.3, 0.2))])
     labels = np.concatenate([np.arange(c), rng.integers(c, size=n - c)])
     return K, rng.permutation(codes), rng.permutation(labels)
+
+
+def stuck() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two places with two points of each of two groups; one point of group 0 of each place is in the other cluster.
+
+    Points, codes, these labels, and the places.
+    """
+    place, codes = np.repeat([0, 1], 4), np.array([0, 0, 1, 1] * 2)
+    labels = place.copy()
+    labels[[1, 4]] = [1, 0]
+    return np.array([[1.0, 0.2], [-0.5, 1.1]])[place] + 0.01 * np.arange(16).reshape(8, 2), codes, labels, place
 
 
 def indicator(labels, n_columns) -> np.ndarray:
@@ -58,19 +59,6 @@ def trace_objective(K, labels, n_clusters) -> float:
     """Tr(Y^T K Y (Y^T Y)^-1), with the matrices of the formula."""
     Y = indicator(labels, n_clusters)
     return float(np.trace(Y.T @ K @ Y @ np.linalg.inv(Y.T @ Y)))
-
-
-@dataclass(frozen=True)
-class Plain:
-    """Labels after each sweep, all moves as (point, from, to), and the trace after each sweep."""
-
-    sweeps: tuple
-    moves: tuple
-    history: tuple
-
-    @property
-    def labels(self) -> np.ndarray:
-        return self.sweeps[-1]
 
 
 def plain_sweeps(K, labels, n_clusters, *, order=None, max_sweeps=10, tol=1e-10) -> Plain:
@@ -97,34 +85,22 @@ def plain_sweeps(K, labels, n_clusters, *, order=None, max_sweeps=10, tol=1e-10)
         history.append(trace_objective(K, labels, n_clusters))
         if len(moves) == before or (sweep >= 3 and abs(history[-1] - history[-2]) < tol * abs(history[-1])):
             break
-    return Plain(tuple(sweeps), tuple(moves), tuple(history))
+    return Plain(labels, tuple(sweeps), tuple(moves), tuple(history))
 
 
-def improving_moves(K, labels, n_clusters, slack=1e-9) -> list:
-    """All single moves that raise the trace, found by making each of them."""
-    here, found = trace_objective(K, labels, n_clusters), []
+def improving(K, labels, n_clusters, slack=1e-9) -> tuple[list, list]:
+    """All single moves, and all swaps of two points, that raise the trace, found by making each of them."""
+    labels, moves, swaps = np.asarray(labels), [], []
+    least = trace_objective(K, labels, n_clusters) + slack * (1.0 + abs(trace_objective(K, labels, n_clusters)))
     for i in range(len(labels)):
-        if (np.asarray(labels) == labels[i]).sum() == 1:
-            continue
-        for k in range(n_clusters):
-            moved = np.array(labels)
-            moved[i] = k
-            if trace_objective(K, moved, n_clusters) > here + slack * (1.0 + abs(here)):
-                found.append((i, k))
-    return found
-
-
-def improving_swaps(K, labels, n_clusters, slack=1e-9) -> list:
-    """All swaps of two points of different clusters that raise the trace, found by making each of them."""
-    here, found = trace_objective(K, labels, n_clusters), []
-    for i in range(len(labels)):
+        for k in range(n_clusters) if (labels == labels[i]).sum() > 1 else ():
+            moved = np.where(np.arange(len(labels)) == i, k, labels)
+            moves += [(i, k)] if trace_objective(K, moved, n_clusters) > least else []
         for j in range(i):
-            if labels[i] != labels[j]:
-                swapped = np.array(labels)
-                swapped[[i, j]] = swapped[[j, i]]
-                if trace_objective(K, swapped, n_clusters) > here + slack * (1.0 + abs(here)):
-                    found.append((i, j))
-    return found
+            swapped = labels.copy()
+            swapped[[i, j]] = swapped[[j, i]]
+            swaps += [(i, j)] if trace_objective(K, swapped, n_clusters) > least else []
+    return moves, swaps
 
 
 def optimum(K, n_clusters) -> float:

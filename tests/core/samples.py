@@ -7,11 +7,7 @@ from scipy.linalg import subspace_angles
 
 # Group means as far apart as the spread, in directions that no axis shares.
 CENTRES = np.array(
-    [
-        [2.0, -1.0, 0.5, 0.0, 3.0, -0.5],
-        [-1.0, 0.5, 1.5, 1.0, -2.0, 0.0],
-        [0.0, 3.0, -1.0, -2.5, 0.5, 1.0],
-    ]
+    [[2.0, -1.0, 0.5, 0.0, 3.0, -0.5], [-1.0, 0.5, 1.5, 1.0, -2.0, 0.0], [0.0, 3.0, -1.0, -2.5, 0.5, 1.0]]
 )
 SCALES = np.array([0.6, 1.2, 0.2])
 

@@ -1,16 +1,15 @@
 """The convex relaxation of Olfat and Aswani: closed forms, monotonicity, certificates, collapse; PCA as control."""
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
 
 from compendium.papers.vu2022.methods import convex_as_published
 from evenspan import GroupMoments, StandardPCA
-from evenspan.core.errors import ConfigurationError, GroupError, SurplusComponentsWarning
+from evenspan.core.errors import SurplusComponentsWarning
 from evenspan.core.estimator import NotConvergedWarning
 from evenspan.reconstruction.convex import CollapsedRelaxationWarning, ConvexFairPCA, solve_convex
+from evenspan.reconstruction.fantope import clip_to_sum, project_ball, project_fantope, solve_fantope
 
 
 def sample(d=7, seed=0):
@@ -77,15 +76,6 @@ def test_one_multiplier_at_tied_eigenvalues():
     np.testing.assert_allclose(np.abs(answer.V[:, 0]), [0.25, np.sqrt(1 - 0.25**2), 0.0], atol=1e-9)
 
 
-def test_a_tie_among_directions_that_carry_nothing():
-    # All rows on a line: the one direction that carries variance is bounded by its gap, all others are alike.
-    rng = np.random.default_rng(0)
-    X = np.outer(rng.normal(size=30), rng.normal(size=5)) + 2.0
-    fitted = ConvexFairPCA(1, delta=0.1).fit(X, sensitive_features=np.where(X[:, 0] > np.median(X[:, 0]), "a", "b"))
-    assert fitted.mean_distance_ == pytest.approx(0.1)
-    assert fitted.certificate_.is_optimal()
-
-
 def test_a_penalty_with_nothing_left_to_gain():
     # One row alone differs; the gap of the means, which is removed, was all that varied.
     X, groups = np.zeros((12, 4)), np.repeat(["a", "b"], 6)
@@ -93,35 +83,6 @@ def test_a_penalty_with_nothing_left_to_gain():
     with pytest.warns(SurplusComponentsWarning), pytest.warns(CollapsedRelaxationWarning):
         fitted = ConvexFairPCA(2, covariance=True, mu=0.1).fit(X, sensitive_features=groups)
     assert fitted.mean_distance_ == pytest.approx(0.0, abs=1e-12)
-
-
-def test_brute_force_in_the_plane(data):
-    X, groups = data
-    X = X[:, :2]
-    moments = GroupMoments.from_data(X, groups).standardised()
-    f, S = moments.means[1] - moments.means[0], moments.scatter
-    angles = np.linspace(0, np.pi, 200_001)
-    lines = np.stack([np.cos(angles), np.sin(angles)])
-    for delta in (0.05, 0.2):
-        values = np.einsum("ij,il,lj->j", lines, S, lines, optimize=True)
-        best = values[np.abs(f @ lines) <= delta].max()
-        answer = solve_convex(moments, 1, delta=delta)
-        assert np.trace(answer.V.T @ S @ answer.V) == pytest.approx(best, rel=1e-4)
-        assert np.abs(f @ answer.V).max() <= delta * (1 + 1e-9)
-
-
-def test_the_released_grid_of_delta_hardly_moves_the_answer(data):
-    X, groups = data
-    moments = GroupMoments.from_data(X, groups).standardised()
-    ends, released = (
-        [solve(moments, 2, delta=delta) for delta in (0.0, 0.9)] for solve in (solve_convex, convex_as_published)
-    )
-    moved = [subspace_angles(a.V, b.V).max() for a, b in (ends, released)]
-    assert moved[1] < 0.01 < 0.2 < moved[0]
-    f = np.diff(moments.means, axis=0)[0]
-    bound = 0.9**2 / (200 * 7)
-    assert np.linalg.norm(released[1].X @ f) * np.linalg.norm(f) <= bound * (1 + 1e-9)
-    assert released[1].certificate.is_optimal(1e-6)
 
 
 def test_small_mu_keeps_the_mean_only_answer_and_large_mu_collapses(data):
@@ -134,56 +95,6 @@ def test_small_mu_keeps_the_mean_only_answer_and_large_mu_collapses(data):
         large = ConvexFairPCA(2, mu=0.5, covariance=True).fit(X, sensitive_features=groups)
     assert large.eigenvalues_[1] < 0.6
     assert large.eigenvalues_.sum(axis=0) == pytest.approx(2.0, abs=1e-8)
-    # t falls below phi, which no projector can reach: the penalty is met by flattening, not by a fairer subspace.
-    moments = GroupMoments.from_data(X, groups).standardised()
-    C = moments.scatters / moments.counts[:, None, None]
-    Q, phi = C[1] - C[0], np.linalg.norm(C[1] - C[0], ord=2) + 0.5
-    t = [
-        max(np.linalg.norm(M.fractional_ @ (phi * np.eye(7) + sign * Q) @ M.fractional_, ord=2) for sign in (1, -1))
-        for M in (small, large)
-    ]
-    assert t[1] < 0.5 * phi < phi < t[0]
-
-
-def test_the_covariance_penalty_with_a_slack_mean_constraint_lies_between(data):
-    moments = GroupMoments.from_data(*data).standardised()
-    values = [solve_convex(moments, 2, delta=delta, mu=1e-3, covariance=True) for delta in (0.0, 0.3, 10.0)]
-    assert [answer.status for answer in values] == ["solved"] * 3
-    assert values[0].certificate.primal < values[1].certificate.primal < values[2].certificate.primal
-    f = moments.means[1] - moments.means[0]
-    assert f @ values[1].X @ f <= 0.09 * (1 + 1e-9)
-
-
-def test_swapping_the_groups_changes_nothing(data):
-    X, groups = data
-    swapped = np.where(groups == "a", "z", groups)
-    for settings in ({"delta": 0.3}, {"mu": 1e-3, "covariance": True}):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CollapsedRelaxationWarning)
-            first, second = (ConvexFairPCA(2, **settings).fit(X, sensitive_features=g) for g in (groups, swapped))
-        np.testing.assert_allclose(first.fractional_, second.fractional_, atol=1e-3)
-        assert first.certificate_.primal == pytest.approx(second.certificate_.primal, rel=1e-5)
-
-
-def test_equal_means_leave_pca():
-    rng = np.random.default_rng(2)
-    half = rng.normal(size=(40, 4)) * [4, 3, 2, 1]
-    X, groups = np.vstack([half, -half, 2 * half, -2 * half]), np.repeat(["a", "b"], 80)
-    fitted = ConvexFairPCA(2).fit(X, sensitive_features=groups)
-    assert subspace_angles(fitted.components_.T, StandardPCA(2, standardize=True).fit(X).components_.T).max() < 1e-7
-
-
-def test_refusals(data):
-    X, groups = data
-    for wrong, message in [
-        ({"delta": -0.1}, "delta=-0.1"),
-        ({"mu": 0.1}, "mu=0.1 with covariance=False"),
-        ({"covariance": True}, "mu=0.0 with covariance=True"),
-    ]:
-        with pytest.raises(ConfigurationError, match=message):
-            ConvexFairPCA(2, **wrong).fit(X, sensitive_features=groups)
-    with pytest.raises(GroupError, match="exactly two groups, but there are 3"):
-        ConvexFairPCA(2).fit(X, sensitive_features=np.arange(200) % 3)
 
 
 @pytest.mark.filterwarnings("ignore::evenspan.reconstruction.convex.CollapsedRelaxationWarning")
@@ -193,3 +104,149 @@ def test_a_programme_that_is_not_solved_says_so(data):
     with pytest.warns(NotConvergedWarning, match="stopped at max_iter with relative gap"):
         stopped.fit(X, sensitive_features=groups)
     assert not stopped.converged_
+
+
+# -- programs with a penalty, or with the constraint as released ------------------------------------------------------
+
+
+def stated(m):
+    """A, f and Q of the printed program, from the moments."""
+    S, C = m.scatter / m.n, m.scatters / m.counts[:, None, None]
+    return S / np.sqrt(m.n * np.trace(S)), m.means[1] - m.means[0], C[1] - C[0]
+
+
+def roots_of(Q, shifts):
+    values, vectors = np.linalg.eigh(Q)
+    return [
+        (vectors * np.sqrt(np.maximum(s + sign * values, 0.0))) @ vectors.T
+        for s, sign in zip(shifts, (1, -1), strict=True)
+    ]
+
+
+def shifts_of(Q, penalty):
+    values = np.linalg.eigvalsh(Q)
+    return [max(-values[0], 0.0), max(values[-1], 0.0)] if penalty == "sum" else [np.abs(values).max() + 0.5] * 2
+
+
+def objective(X, A, Q, mu, penalty):
+    squares = [np.linalg.norm(R @ X, ord=2) ** 2 for R in roots_of(Q, shifts_of(Q, penalty))]
+    return float(np.trace(A @ X)) - mu * (sum(squares) if penalty == "sum" else max(squares))
+
+
+def conic(A, k, *, Q=None, mu=0.0, penalty="largest", f=None, delta=np.inf, c=np.inf):
+    """The value by an interior-point method on the program as a modelling language states it."""
+    cvxpy = pytest.importorskip("cvxpy")
+    # An interior point of X f = 0 does not exist: with delta = 0 the matrix lives on the complement of f.
+    N = np.linalg.svd(f[None])[2][1:].T if delta == 0 else np.eye(len(A))
+    Y, t = cvxpy.Variable((N.shape[1], N.shape[1]), symmetric=True), cvxpy.Variable(2, nonneg=True)
+    X, constraints = N @ Y @ N.T, [Y >> 0, np.eye(len(N.T)) - Y >> 0, cvxpy.trace(Y) == k]
+    if mu > 0:
+        constraints += [cvxpy.sigma_max(R @ X) <= s for R, s in zip(roots_of(Q, shifts_of(Q, penalty)), t, strict=True)]
+    constraints += [cvxpy.quad_form(f, X) <= delta**2] if 0 < delta < np.inf else []
+    constraints += [cvxpy.norm(X @ f) <= c] if c < np.inf else []
+    loss = cvxpy.sum_squares(t) if penalty == "sum" else cvxpy.square(cvxpy.max(t))
+    value = (cvxpy.trace(A @ X) - (mu * loss if mu > 0 else 0.0)) / np.abs(A).max()
+    problem = cvxpy.Problem(cvxpy.Maximize(value), constraints)
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-7, tol_gap_rel=1e-7, tol_feas=1e-7)
+    assert problem.status == "optimal"
+    return float(problem.value) * np.abs(A).max()
+
+
+@pytest.mark.parametrize("penalty", ["largest", "sum"])
+@pytest.mark.parametrize(("delta", "mu"), [(0.0, 1e-4), (0.1, 1e-2), (0.6, 1e-2), (0.6, 0.5)])
+def test_against_a_conic_solver(delta, mu, penalty):
+    m = GroupMoments.from_data(*sample(6, seed=3)).standardised()
+    A, f, Q = stated(m)
+    answer = solve_convex(m, 2, delta=delta, mu=mu, covariance=True, penalty=penalty, tol=1e-7)
+    assert answer.status == "solved"
+    values = np.linalg.eigvalsh(answer.X)
+    assert np.trace(answer.X) == pytest.approx(2, abs=1e-9)
+    assert -1e-9 < values[0] <= values[-1] < 1 + 1e-9
+    assert f @ answer.X @ f <= delta**2 * (1 + 1e-9) + 1e-12
+    assert answer.certificate.primal == pytest.approx(objective(answer.X, A, Q, mu, penalty), rel=1e-9, abs=1e-12)
+    expected, size = conic(A, 2, Q=Q, mu=mu, penalty=penalty, f=f, delta=delta), np.trace(A @ answer.X)
+    assert answer.certificate.primal == pytest.approx(expected, abs=2e-5 * size)
+    assert -1e-12 <= answer.certificate.gap <= 1e-6 * size
+    rest = solve_convex(m, 2, delta=delta)  # the control without the penalty
+    assert objective(rest.X, A, Q, mu, penalty) < answer.certificate.dual
+
+
+@pytest.mark.parametrize("first", [0.4, 2.5])
+def test_shifts_of_the_wrong_sign_are_zero(first):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 5)) * np.where(np.arange(200) < 120, first, 1.0)[:, None] * [1, 1.5, 1, 2, 0.7]
+    m = GroupMoments.from_data(X, np.repeat(["a", "b"], [120, 80])).standardised()
+    A, _, Q = stated(m)
+    assert min(shifts_of(Q, "sum")) == 0.0  # definite: one of the two extreme eigenvalues counts as zero
+    answer = solve_convex(m, 2, delta=0.0, mu=1e-2, covariance=True, penalty="sum", tol=1e-6)
+    assert answer.certificate.primal == pytest.approx(objective(answer.X, A, Q, 1e-2, "sum"), rel=1e-9)
+
+
+def test_equal_covariances_leave_nothing_to_penalise():
+    scatters = np.array([np.diag([9.0, 4.0, 1.0])] * 2) * np.array([60.0, 40.0])[:, None, None]
+    noise = 1e-14 * np.array([np.ones((3, 3)), -np.ones((3, 3))])  # where a splitting would chase noise
+    means = np.array([[0.3, 0.0, 0.0], [-0.45, 0.0, 0.0]])
+    for more in (0.0, noise):
+        m = GroupMoments(np.array(["a", "b"]), np.array([60.0, 40.0]), means, scatters + more)
+        free = solve_convex(m, 1, delta=0.2)
+        answer = solve_convex(m, 1, delta=0.2, mu=1.0, covariance=True, penalty="sum")
+        assert answer.status == "exact"
+        np.testing.assert_array_equal(answer.X, free.X)
+    larger = solve_convex(m, 1, delta=0.2, mu=1.0, covariance=True, penalty="largest")
+    assert larger.certificate.primal < free.certificate.primal - 0.1  # its shift has a half that counts
+
+
+def test_a_program_that_is_stopped_keeps_its_bound_and_says_how_far_the_constraint_is_passed():
+    m = GroupMoments.from_data(*sample(6, seed=3)).standardised()
+    setting, f = {"delta": 0.3, "mu": 1e-2, "covariance": True, "penalty": "sum", "tol": 1e-12}, stated(m)[1]
+    short, long = solve_convex(m, 2, **setting, max_iter=20), solve_convex(m, 2, **setting)
+    passed = (f @ short.X @ f - 0.09) / (f @ f)
+    assert passed > 0.1
+    assert short.certificate.feasibility == pytest.approx(passed)
+    assert long.certificate.feasibility < 1e-12
+    assert short.certificate.dual >= long.certificate.primal
+
+
+@pytest.mark.parametrize("c", [1e-4, 0.05, 0.4])
+@pytest.mark.parametrize("mu", [0.0, 1e-2])
+def test_the_constraint_as_released_against_a_conic_solver(mu, c):
+    A, f, Q = stated(GroupMoments.from_data(*sample(6, seed=3)).standardised())
+    answer = solve_fantope(A, 2, Q=Q, phi=shifts_of(Q, "largest")[0], mu=mu, f=f, c=c, tol=1e-7)
+    assert answer.status == "solved"
+    assert np.linalg.norm(answer.X @ f) <= c * (1 + 1e-9)  # feasible, not just nearly
+    assert answer.value == pytest.approx(conic(A, 2, Q=Q, mu=mu, f=f, c=c), rel=1e-5, abs=1e-7)
+    V = np.linalg.eigh(A)[1][:, -2:]
+    assert np.linalg.norm(V.T @ f) > c  # the control without the constraint violates it
+
+
+def test_the_bound_holds_from_the_first_steps_on_and_a_warm_start_is_accepted():
+    A, _, Q = stated(GroupMoments.from_data(*sample(12, seed=7)).standardised())
+    program = {"Q": Q, "phi": shifts_of(Q, "largest")[0], "mu": 0.02}
+    exact = solve_fantope(A, 3, **program, tol=1e-9, max_iter=100_000)
+    for steps in (1, 5, 20):
+        early = solve_fantope(A, 3, **program, tol=1e-9, max_iter=steps)
+        assert early.status == "stopped at max_iter"
+        assert early.value <= exact.bound
+        assert early.bound >= exact.value
+    assert solve_fantope(A, 3, **program, tol=1e-6, state=exact.state).iterations == 10
+
+
+def test_projections_satisfy_their_optimality_conditions():
+    rng = np.random.default_rng(1)
+    for k in range(1, 7):
+        values = np.round(rng.normal(size=7) * 2, 1)  # some ties
+        w = clip_to_sum(values, k)
+        assert w.sum(axis=0) == pytest.approx(k, abs=1e-12)
+        inside = (w > 1e-12) & (w < 1 - 1e-12)
+        if inside.any():
+            shift = (values - w)[inside][0]
+            np.testing.assert_allclose(w, np.clip(values - shift, 0.0, 1.0), atol=1e-12)
+    H = rng.normal(size=(5, 5))
+    H, unit = H + H.T, np.array([0.6, 0.0, 0.8, 0.0, 0.0])
+    P, W = project_fantope(H, 2), project_ball(H, unit, 0.3)
+    assert np.linalg.norm(W @ unit) == pytest.approx(0.3, rel=1e-12)
+    assert project_ball(H, unit, 100.0) is H
+    for _ in range(100):
+        V, other = np.linalg.qr(rng.normal(size=(5, 2)))[0], rng.normal(size=(5, 5))
+        assert np.vdot(H - P, V @ V.T - P) <= 1e-12  # the variational inequality of a projection
+        assert np.vdot(H - W, project_ball(W + 0.5 * (other + other.T), unit, 0.3) - W) <= 1e-9

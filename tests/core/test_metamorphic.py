@@ -11,19 +11,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import ortho_group
 
-from evenspan import FairPCA, GroupMoments
+from evenspan import GroupMoments
 
 from .every import ALL, PLAIN, fit, make
-from .samples import angle, draw, group_gap, size, two_attributes
+from .samples import angle, draw, two_attributes
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some are stopped early here
 
-EVERY = frozenset({"unit", "rotate", "shift", "far", "float32", "duplicate", "moments"})
-KERNEL = frozenset({"unit", "rotate", "shift", "far", "float32"})
+EVERY = frozenset({"unit", "rotate", "shift", "far", "duplicate", "moments"})
+KERNEL = frozenset({"unit", "rotate", "shift", "far"})
 
 
 def _subspace(model, X) -> np.ndarray:
@@ -76,70 +74,30 @@ def clusters(name, supports=KERNEL, **options) -> Method:
 
 METHODS = {
     "PCA": Method("StandardPCA"),
-    "PCA about zero": Method("StandardPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    # Standard deviations belong to the axes.
-    "PCA standardised": Method("StandardPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
+    "PCA about zero": Method("StandardPCA", {"center": "none"}, supports=EVERY - {"shift", "far"}),
     "Fair PCA": Method("FairPCA"),
-    "Fair PCA about zero": Method("FairPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    "Fair PCA standardised": Method("FairPCA", {"standardize": True}, supports=EVERY - {"rotate"}),
-    "Fair PCA with trade-off": Method("FairPCA", {"tradeoff": 0.5}),
+    "Fair PCA about zero": Method("FairPCA", {"center": "none"}, supports=EVERY - {"shift", "far"}),
     "Fair PCA, marginal": Method("FairPCA", {"attributes": "marginal"}, attributes=2),
-    "Fair PCA, intersection": Method("FairPCA", {"attributes": "intersection"}, attributes=2),
     # The divisors n_g - 1 change by different factors.
     "Fair PCA-S": Method("FairPCA", {"match": "covariance"}, supports=EVERY - {"duplicate"}),
-    "Fair PCA-S, marginal": Method("FairPCA", {"match": "covariance"}, attributes=2, supports=EVERY - {"duplicate"}),
     # Constant features are a property of the axes.
     "Fair PCA, equal opportunity": Method(
         "FairPCA", {"criterion": "equal_opportunity"}, target=True, supports=EVERY - {"moments"}
     ),
     "Min-max loss": Method("MinMaxFairPCA", groups=2),
     "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "overall"}, groups=2),
-    "Min-max loss standardised": Method("MinMaxFairPCA", {"standardize": True}, groups=2, supports=EVERY - {"rotate"}),
     # The radius of a ball shrinks with the number of rows, and has the unit of the features squared.
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
-    "RFPCA without radius": Method("RobustFairPCA", {"alpha": 0.0, "penalty": 0.4}, groups=2),
-    # Random starts are not rotated along; neither are standard deviations.
-    "RFPCA by descent": Method(
-        "RobustFairPCA",
-        {"solver": "subgradient", "restarts": 2, "max_iter": 200, "standardize": True, "penalty": 0.2},
-        supports=EVERY - {"rotate", "duplicate"},
-    ),
     "CFPCA": Method("ConvexFairPCA", {"delta": 0.1}, groups=2, supports=EVERY - {"rotate"}),
     "u-FPCA": Method("DisparityFairPCA", groups=2),
-    "c-FPCA": Method("DisparityFairPCA", {"constrained": True}, groups=2),
     "JEVD-PCA": Method("JEVDPCA"),
-    "JEVD-PCA about zero": Method("JEVDPCA", {"center": "none"}, supports=EVERY - {"shift", "far", "float32"}),
-    # Unit vectors are not rotated along.
-    "JEVD-PCA from the identity": Method("JEVDPCA", {"init": "identity"}, supports=EVERY - {"rotate"}),
     "LEACE": Method("LEACE"),
-    "LEACE, marginal": Method("LEACE", {"attributes": "marginal"}, attributes=2),
-    "LEACE, intersection": Method("LEACE", {"attributes": "intersection"}, attributes=2),
     "LEACE, keeping classes": Method("LEACE", {"keep": "classes"}, target=True, supports=EVERY - {"moments"}),
     # The divisors n_g - 1 change by different factors.
     "Null it out": Method("NullItOutPCA", {"n_gap_directions": 1}, groups=2, supports=EVERY - {"duplicate"}),
-    "Null it out, second moments": Method(
-        "NullItOutPCA", {"n_gap_directions": 1, "gap": "second_moment", "constraint": "covariance"}
-    ),
-    "Null it out, means only": Method("NullItOutPCA", {"constraint": "mean"}),
-    "Null it out about zero": Method(
-        "NullItOutPCA",
-        {"n_gap_directions": 1, "gap": "second_moment", "center": "none"},
-        groups=2,
-        supports=EVERY - {"shift", "far", "float32"},
-    ),
     "Null it out, two attributes": Method("NullItOutPCA", {"n_gap_directions": 0}, attributes=2),
-    "Null it out, softly": Method("NullItOutPCA", {"strength": 0.5}, groups=2, supports=EVERY - {"duplicate"}),
-    # Every block is a pass, and there are so many that nothing is left of the random start. Products are formed in the
-    # precision of the data.
-    "FNPM": Method(
-        "StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 100}, groups=2, supports=EVERY - {"float32"}
-    ),
-    "FNPM, covariances": Method(
-        "StreamingFairPCA",
-        {"n_gap_directions": 1, "n_blocks": 100, "center": "group"},
-        groups=2,
-        supports=EVERY - {"duplicate", "float32"},
-    ),
+    # Every block is a pass, and there are so many that nothing is left of the random start.
+    "FNPM": Method("StreamingFairPCA", {"n_gap_directions": 1, "n_blocks": 100}, groups=2, supports=EVERY),
     # Its classifiers are penalised, and see points.
     "INLP": Method("INLP", groups=2, supports=frozenset({"rotate", "shift", "far"})),
     # A game of so many steps on drawn batches, and a descent that is stopped early: neither forgets its rounding.
@@ -148,14 +106,8 @@ METHODS = {
     # gamma="scale" is scikit-learn's: the variance of all entries together, which moves with the origin.
     "Fair kernel PCA": kernel("FairKernelPCA", frozenset({"unit"})),
     "Fair kernel PCA, fixed width": kernel("FairKernelPCA", KERNEL - {"unit"}, gamma=0.05),
-    "Fair kernel PCA, linear": kernel("FairKernelPCA", kernel="linear"),
     "Kernel k-means": clusters("KernelKMeans", KERNEL - {"unit"}, gamma=0.05),
-    "Kernel k-means, linear": clusters("KernelKMeans", kernel="linear"),
-    "Kernel k-means, relaxed": clusters("KernelKMeans", kernel="linear", algorithm="relaxed"),
     "FKKM": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05),
-    "FKKM, width by the data": clusters("FairKernelKMeans", frozenset({"unit"})),
-    "FKKM, linear": clusters("FairKernelKMeans", KERNEL - {"unit"}, kernel="linear"),
-    "FKKM, weight by the rule": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05, fairness_weight="auto"),
     # Powers of inner products know the origin and the unit.
     "Multiple FKKM": clusters("FairMultipleKernelKMeans", frozenset()),
     "Fair spectral": clusters("FairSpectralClustering", n_neighbors=30),
@@ -262,18 +214,6 @@ def test_the_origin(size, tol, change):
     assert moved(shifted, supporting(change), tol) == []
 
 
-def test_single_precision_far_from_the_origin():
-    """Numbers of 3,000 in float32 are rounded to 1e-4: the same rounded points in float64 give the same answer."""
-    offenders = []
-    for name in supporting("float32"):
-        method = METHODS[name]
-        X, groups, y = data_for(method)
-        X = (X + 3000.0).astype(np.float32)
-        found = method.differ(method.fit(X.astype(np.float64), groups, y), method.fit(X, groups, y))
-        offenders += [f"{name}: {found:.1e}"] if found > 1e-5 else []
-    assert offenders == []
-
-
 def test_everything_twice():
     def change(X, groups, y):
         twice = np.tile(np.arange(len(X)), 2)
@@ -294,35 +234,3 @@ def test_split_and_merged_moments():
         found = method.differ(answer(name), method.seen(method.model().fit_moments(merged), X))
         offenders += [f"{name}: {found:.1e}"] if found > 1e-7 else []
     assert offenders == []
-
-
-def test_a_repeated_fit_is_the_same_to_the_last_bit():
-    offenders = []
-    for name, method in METHODS.items():
-        X, groups, y = data_for(method)
-        same_bits = np.array_equal(answer(name), method.fit(X.copy(order="F"), groups.copy(), y))
-        offenders += [] if same_bits else [name]
-    assert offenders == []
-
-
-@given(
-    st.integers(2, 4),
-    st.integers(1, 4),
-    st.integers(0, 3),
-    st.integers(0, 10_000),
-    st.sampled_from(["overall", "none"]),
-    st.sampled_from(["mean", "covariance"]),
-)
-def test_the_theorem_for_arbitrary_groups(G, k, spare, seed, center, match):
-    d = G - 1 + k + spare
-    rng = np.random.default_rng(seed)
-    counts = rng.integers(d + 2, 40, G)
-    codes = np.repeat(np.arange(G), counts)
-    X = rng.normal(size=(len(codes), d)) @ rng.normal(size=(d, d)) + 3.0 * rng.normal(size=(G, d))[codes]
-    model = FairPCA(k, center=center, match=match).fit(X, sensitive_features=codes)
-    assert group_gap(model.transform(X), codes) <= 1e-11 * size(X)
-    np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(k), atol=1e-12)
-    assert model.certificate_.is_optimal()
-    assert model.constraint_rank_ == G - 1
-    with pytest.raises(ValueError, match=f"at most {d - G + 1} are possible"):
-        FairPCA(d - G + 2, center=center, match=match).fit(X, sensitive_features=codes)

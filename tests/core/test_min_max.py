@@ -5,17 +5,13 @@ import pytest
 from scipy.linalg import block_diag
 
 from evenspan import GroupFrame, GroupMoments, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError
 from evenspan.reconstruction.group_errors import (
     errors,
     group_matrices,
-    kept,
     losses,
 )
-from evenspan.reconstruction.joint_range import pick
 from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max
 from evenspan.reconstruction.multi_criteria import criteria_offsets
-from evenspan.reconstruction.relaxation import relax
 from evenspan.reconstruction.samadi import (
     operator_errors,
     operator_rank,
@@ -82,18 +78,6 @@ def test_the_gap_closes_on_generic_and_degenerate_pairs(kind, objective):
             assert abs(reached[0] - reached[1]) <= 1e-7 * max(reached.max(), size)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_exact_value_is_that_of_the_semidefinite_programme(kind):
-    rng = np.random.default_rng(100 + KINDS.index(kind))
-    for k in (1, 3):
-        S = draw_matrices(rng, 6, kind)
-        for objective in ("loss", "error"):
-            relaxation = relax(S, k, criteria_offsets(S, k, objective))
-            _, certificate = solve_min_max(*S, k, objective)
-            assert relaxation.value == pytest.approx(certificate.primal, abs=1e-8 * np.trace(S[0] + S[1]))
-            assert relaxation.bound <= certificate.primal + 1e-9 * np.trace(S[0] + S[1])
-
-
 def test_tied_eigenvalues_are_mixed_until_the_losses_are_equal():
     V, certificate = solve_min_max(*TIE, 1)
     np.testing.assert_allclose(losses(TIE, V), [1.8, 1.8], atol=1e-12)
@@ -101,6 +85,26 @@ def test_tied_eigenvalues_are_mixed_until_the_losses_are_equal():
     assert certificate.weights == pytest.approx((0.6, 0.4))
     # What a solver without mixing returns: the eigenvector on one side of the tie.
     np.testing.assert_allclose(losses(TIE, np.eye(3)[:, 2:]), [3.0, 0.0])
+
+
+@pytest.mark.parametrize("kind", ["fast", "tied", "low rank"])
+def test_in_many_dimensions_the_span_of_few_eigenvectors_is_enough(kind):
+    rng, d, k = np.random.default_rng(4), 310, 3
+    S = np.array([X.T @ X / 400 for X in rng.normal(size=(2, 400, d)) * np.exp(-np.arange(d) / rng.uniform(3, 9, d))])
+    if kind == "tied":
+        S = np.array([np.diag(np.roll(np.repeat(np.arange(31.0), 10), shift)) for shift in (0, 95)])
+    if kind == "low rank":
+        S = np.array([X.T @ X for X in rng.normal(size=(2, 2, d))])
+    for objective in ("loss", "error"):
+        V, certificate = solve_min_max(*S, k, objective)
+        reached = (losses if objective == "loss" else errors)(S, V)
+        assert certificate.is_optimal(1e-10)
+        assert certificate.primal == pytest.approx(reached.max(), rel=1e-9)
+        # The bound is one, and nearly: by the leading eigenvalues at the weights.
+        mixed = np.tensordot(certificate.weights, S, axes=1)
+        dual = np.dot(certificate.weights, criteria_offsets(S, k, objective)) - np.linalg.eigvalsh(mixed)[-k:].sum()
+        assert certificate.dual == pytest.approx(dual, rel=1e-10)
+        assert certificate.evaluations <= 12 * (1 + (kind != "fast"))
 
 
 def test_no_direction_of_the_plane_is_better():
@@ -113,47 +117,6 @@ def test_no_direction_of_the_plane_is_better():
         worst = (criteria_offsets(S, 1, objective)[:, None] - kept_by).max(axis=0)
         assert certificate.primal <= worst.min() + 1e-9
         assert certificate.primal == pytest.approx(worst.min(), rel=1e-4)
-
-
-def test_errors_need_not_be_equal_and_then_one_group_decides():
-    S = np.array([10.0 * np.diag([3.0, 2.0, 1.0]), np.diag([0.1, 0.2, 0.3])])
-    V, certificate = solve_min_max(*S, 1, "error")
-    assert certificate.weights == (1.0, 0.0)
-    assert errors(S, V) == pytest.approx([30.0, 0.5])
-    assert certificate.gap == pytest.approx(0.0, abs=1e-12)
-
-
-def test_identical_groups_are_served_by_pca(pair_matrices):
-    S = np.array([pair_matrices[0]] * 2)
-    V, certificate = solve_min_max(*S, 2)
-    assert certificate.primal == pytest.approx(0.0, abs=1e-12)
-    assert angle(V, np.linalg.eigh(S[0])[1][:, -2:]) < 1e-6
-
-
-def test_swapping_groups_swaps_the_weights_and_rotating_changes_nothing(pair_matrices):
-    S, Q = pair_matrices, np.linalg.qr(np.random.default_rng(3).normal(size=(5, 5)))[0]
-    V, certificate = solve_min_max(*S, 2)
-    W, swapped = solve_min_max(*S[::-1], 2)
-    _, rotated = solve_min_max(*(Q @ S @ Q.T), 2)
-    assert swapped.weights[::-1] == pytest.approx(certificate.weights, abs=1e-6)
-    assert angle(V, W) < 1e-5
-    assert rotated.primal == pytest.approx(certificate.primal, rel=1e-9)
-    _, larger = solve_min_max(S[0], 4.0 * S[1], 2)
-    assert abs(larger.weights[0] - certificate.weights[0]) > 0.01  # loss is not free of scale
-    # A further feature without variance helps nobody.
-    _, padded = solve_min_max(*np.pad(S, ((0, 0), (0, 1), (0, 1))), 2)
-    assert padded.primal == pytest.approx(certificate.primal, rel=1e-9)
-
-
-def test_the_mixture_of_a_cluster_has_the_wanted_trace():
-    rng = np.random.default_rng(0)
-    values = np.sort(rng.normal(size=6))
-    for s in (1, 3, 5):
-        for share in (0.0, 0.3, 0.77, 1.0):
-            wanted = (1 - share) * values[:s].sum() + share * values[-s:].sum()
-            C = pick(values, np.eye(6), s, wanted)
-            assert np.abs(C.T @ C - np.eye(s)).max() < 1e-14
-            assert np.trace(C.T @ (values[:, None] * C)) == pytest.approx(wanted)
 
 
 # -- relaxation and operators ----------------------------------------------------------------------------------------
@@ -216,14 +179,6 @@ def test_weights_in_a_batch_are_those_of_one_rate_alone_and_the_bound_holds(pair
         assert losses(pair_matrices, found.best).max() == pytest.approx(found.value)
 
 
-def test_scaled_weights_do_not_depend_on_the_unit(pair_matrices):
-    (small,) = run(pair_matrices, 2, [0.7], iterations=40, scale=True)
-    (large,) = run(1e4 * pair_matrices, 2, [0.7], iterations=40, scale=True)
-    np.testing.assert_allclose(small.average, large.average, atol=1e-9)
-    (unscaled,) = run(1e4 * pair_matrices, 2, [0.7], iterations=40)
-    assert np.abs(unscaled.average - small.average).max() > 1e-3  # and does not overflow
-
-
 # -- estimator -------------------------------------------------------------------------------------------------------
 
 
@@ -240,32 +195,3 @@ def test_the_worst_off_group_loses_least_and_pca_fails_at_it(pair, pair_matrices
     assert fitted.group_errors_[list(fitted.group_labels_).index("woman")] == pytest.approx(direct)
     frame = GroupFrame(estimator=fitted, X=pair.X, sensitive_features=pair.groups, metrics="error")
     np.testing.assert_allclose(np.ravel(frame.by_group), fitted.group_errors_)  # one quantity, one name
-
-
-def test_the_worst_error_of_three_groups_is_certified_and_pca_misses_it(sample):
-    fitted = MinMaxFairPCA(2, objective="error", center="group").fit(sample.X, sensitive_features=sample.groups)
-    assert -1e-9 < fitted.certificate_.gap < 0.05 * fitted.objective_
-    matrices = group_matrices(GroupMoments.from_data(sample.X, sample.groups), "group")
-    assert errors(matrices, fitted.components_.T).max() == pytest.approx(fitted.objective_)
-    control = errors(matrices, StandardPCA(2).fit(sample.X).components_.T)
-    assert control.max() > 1.02 * fitted.objective_
-    assert kept(matrices, fitted.components_.T).sum() > 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"objective": "variance"}, "objective"),
-        ({"center": "none"}, "center"),
-    ],
-)
-def test_settings_that_mean_nothing_are_refused(pair, settings, message):
-    with pytest.raises(ConfigurationError, match=message):
-        MinMaxFairPCA(2, **settings).fit(pair.X, sensitive_features=pair.groups)
-
-
-def test_samples_that_cannot_be_balanced_are_refused(pair):
-    with pytest.raises(ComponentsError, match="4"):
-        MinMaxFairPCA(5, center="group").fit(pair.X, sensitive_features=pair.groups)
-    with pytest.raises(GroupError, match="one group"):
-        MinMaxFairPCA(2, center="group").fit(pair.X, sensitive_features=np.full(len(pair.X), "a"))

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from evenspan import (
-    FairKernelKMeans,
-    FairnessFirstClustering,
-    KernelKMeans,
-    VariationalFairClustering,
-)
-from evenspan.core.cluster_counts import ClusterCounts
+from evenspan import FairKernelKMeans
 
 from .clustering_samples import crossed
 
@@ -38,25 +32,3 @@ def test_the_nearest_centre_in_the_feature_space(kernel):
     far = 1e6 * np.ones(4)
     model.fit(SAMPLE.X + far, sensitive_features=SAMPLE.groups)
     np.testing.assert_array_equal(model.predict(NEW.X + far), expected)
-
-
-def test_without_fairness_the_fitting_sample_keeps_its_clusters():
-    for options in ({"kernel": "linear"}, {"gamma": 0.05}, {"kernel": "precomputed"}):
-        X = rbf_kernel(SAMPLE.X, gamma=0.05) if "precomputed" in options.values() else SAMPLE.X
-        model = KernelKMeans(3, **options).fit(X)
-        assert model.converged_
-        np.testing.assert_array_equal(model.predict(X), model.labels_)
-
-
-@pytest.mark.parametrize("kind", [FairnessFirstClustering, VariationalFairClustering])
-def test_clusters_with_centres(kind):
-    model = kind(3).fit(SAMPLE.X, sensitive_features=SAMPLE.groups)
-    expected = np.linalg.norm(NEW.X[:, None] - model.centers_, axis=2).argmin(axis=1)
-    np.testing.assert_array_equal(model.predict(NEW.X), expected)
-
-
-def test_fairness_on_new_rows():
-    model = FairKernelKMeans(3, 5.0, kernel="linear", max_iter=100).fit(SAMPLE.X, sensitive_features=SAMPLE.groups)
-    counts = ClusterCounts.from_labels(model.predict(NEW.X), NEW.groups, 3)
-    assert counts.n == len(NEW.X)
-    assert 0.0 <= counts.balance <= 1.0

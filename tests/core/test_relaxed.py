@@ -9,7 +9,7 @@ from evenspan.clustering.kernel_kmeans import fill_empty, leading_eigenvectors, 
 from evenspan.clustering.kernels import DENSE as SMALL
 from evenspan.clustering.kernels import DenseGram, FactorGram
 
-from .clustering_samples import crossed, indicator, same_partition, scattered
+from .clustering_samples import crossed, scattered
 
 
 def rng(seed=0):
@@ -40,19 +40,6 @@ def test_eigenvectors_of_all_storages(k):
     assert not H[:, 4:].any()
 
 
-def test_eigenvectors_of_a_factor_with_dependent_or_many_columns():
-    Z = crossed().X
-    doubled = np.hstack([Z[:, :2], 2.0 * Z[:, :2]])
-    values, H = leading_eigenvectors(FactorGram(doubled), 3, rng())
-    assert_eigenpairs(doubled @ doubled.T, values[:2], H[:, :2])
-    assert values[2] == 0.0 == np.abs(H[:, 2]).max()
-    wide = rng(1).normal(size=(20, 50))
-    assert_eigenpairs(wide @ wide.T, *leading_eigenvectors(FactorGram(wide), 5, rng()))
-    values, H = leading_eigenvectors(FactorGram(np.zeros((10, 3))), 2, rng())
-    assert not values.any()
-    assert not H.any()
-
-
 def test_lanczos_steps_give_the_eigenvectors_of_large_matrices():
     n = SMALL + 60
     Z = rng(3).normal(size=(n, 5)) * [5.0, 4.0, 3.0, 2.0, 1.0]
@@ -61,9 +48,6 @@ def test_lanczos_steps_give_the_eigenvectors_of_large_matrices():
     assert_eigenpairs(K, *leading_eigenvectors(DenseGram(K), 3, rng()), rtol=1e-8)
     single = leading_eigenvectors(DenseGram(K.astype(np.float32)), 3, rng())
     np.testing.assert_allclose(single[0], np.linalg.eigvalsh(K)[::-1][:3], rtol=1e-4)
-    np.testing.assert_array_equal(
-        leading_eigenvectors(DenseGram(K), 3, rng())[1], leading_eigenvectors(DenseGram(K), 3, rng())[1]
-    )
 
 
 def test_labels_are_those_of_k_means_on_unit_rows_of_the_eigenvectors():
@@ -82,27 +66,12 @@ def test_labels_are_those_of_k_means_on_unit_rows_of_the_eigenvectors():
     assert adjusted_rand_score(expected, plain) < 0.9
 
 
-def test_start_knows_the_lengths_of_directions_only():
-    sample = crossed()
-    Z = sample.X - sample.X.mean(axis=0)
-    found = relaxed_start(FactorGram(Z), 3, rng()).labels
-    assert same_partition(found, relaxed_start(DenseGram(Z @ Z.T), 3, rng()).labels)
-    assert same_partition(found, relaxed_start(FactorGram(10.0 * Z), 3, rng()).labels)
-
-
 @pytest.mark.parametrize("c", [1, 3, 8])
 def test_equal_points_still_fill_all_clusters(c):
     for gram in (DenseGram(np.ones((8, 8))), FactorGram(np.zeros((8, 2))), FactorGram(np.ones((8, 1)))):
         start = relaxed_start(gram, c, rng())
         assert np.bincount(start.labels, minlength=c).min() >= 1
         assert start.labels.max() == c - 1
-
-
-def test_a_row_of_zeros_does_no_harm():
-    Z = np.vstack([crossed().X - crossed().X.mean(axis=0), np.zeros((2, 4))])
-    start = relaxed_start(FactorGram(Z), 3, rng())
-    assert len(start.labels) == 82
-    assert np.isfinite(start.eigenvalues).all()
 
 
 def farthest(Z, labels, eligible):
@@ -125,24 +94,3 @@ def test_empty_clusters_get_the_farthest_points():
             expected[farthest(Z, expected, sizes[expected] > 1)] = empty
         np.testing.assert_array_equal(found, expected)
         assert (np.bincount(found, minlength=5) > 0).all()
-
-
-def test_full_clusters_are_left_alone_and_a_lone_point_is_never_taken():
-    Z = np.array([[0.0], [0.0], [100.0], [1.0]])
-    np.testing.assert_array_equal(fill_empty(FactorGram(Z), np.array([0, 2, 1, 0]), 3), [0, 2, 1, 0])
-    # points 0, 1 and 3 are in cluster 0, point 2 alone in 1: point 3 moves, though 2 is far from everything
-    np.testing.assert_array_equal(fill_empty(FactorGram(Z), np.array([0, 0, 1, 0]), 3), [0, 0, 1, 2])
-    # of equal distances the first counts
-    np.testing.assert_array_equal(fill_empty(FactorGram(np.ones((4, 1))), np.array([1, 0, 0, 0]), 3), [1, 2, 0, 0])
-    assert indicator(fill_empty(FactorGram(Z), np.zeros(4, dtype=int), 4), 4).sum(axis=0).tolist() == [1, 1, 1, 1]
-
-
-def test_directions_beyond_the_rank_are_zero_in_every_storage():
-    Z = np.array([3.0, 1.0]) + rng(4).normal(size=(90, 2))
-    starts = []
-    for gram in (DenseGram(Z @ Z.T), FactorGram(Z)):
-        H = leading_eigenvectors(gram, 5, rng())[1]
-        assert not H[:, 2:].any()
-        assert np.linalg.norm(H[:, :2], axis=0) == pytest.approx(1.0)
-        starts.append(relaxed_start(gram, 5, rng()).labels)
-    assert same_partition(starts[0], starts[1])

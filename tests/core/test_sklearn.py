@@ -8,22 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from fairlearn.metrics import demographic_parity_difference
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import evenspan
-from evenspan import LEACE, FairKernelKMeans, FairKernelPCA, FairPCA, GroupMoments, KernelKMeans, WeightRule
 from evenspan.core.errors import GroupError
 
 from .every import ALL, APART, CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
-from .samples import angle, draw, group_gap, size
+from .samples import group_gap, size
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative ones are stopped early here
 
@@ -107,9 +102,6 @@ def table():
     return pd.DataFrame(X[order], columns=FRAME), y[order], pd.Series(np.array(["f", "m"])[at][order], name="sex")
 
 
-# -- routing and searches -------------------------------------------------------------------------------------------
-
-
 def test_groups_reach_every_method_in_a_pipeline(table):
     X, y, sex = table
     with sklearn.config_context(enable_metadata_routing=True):
@@ -135,83 +127,6 @@ def test_groups_reach_every_method_in_a_pipeline(table):
                 pipe.fit(X)
 
 
-def test_a_search_splits_the_groups_for_every_method(table):
-    X, y, sex = table
-    with sklearn.config_context(enable_metadata_routing=True):
-        for name in TRANSFORMERS:
-            step = f"{name.lower()}__n_components"
-            search = GridSearchCV(make_pipeline(make(name), LogisticRegression()), {step: [1, 2]}, cv=2)
-            search.fit(X, y, sensitive_features=sex)
-            assert np.isfinite(search.cv_results_["mean_test_score"]).all(), name
-            assert search.best_estimator_[0].n_components == search.best_params_[step], name
-
-
-def test_a_search_splits_the_groups_along_with_the_rows_for_a_clusterer():
-    sample = draw(counts=(60, 40, 20))
-    with sklearn.config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            FairKernelKMeans(3, kernel="linear", max_iter=100),
-            {"fairness_weight": [0.0, 100.0]},
-            scoring=lambda model, X, y=None: model.counts_.mnce,
-            cv=2,
-        )
-        search.fit(sample.X, sensitive_features=sample.groups)
-    assert search.best_params_ == {"fairness_weight": 100.0}
-    assert search.best_estimator_.counts_.n == 120
-    unfair, fair = search.cv_results_["mean_test_score"]
-    assert unfair < fair - 0.2
-
-
-@pytest.mark.parametrize("name", ["FairPCA", "INLP", "FairKernelPCA"])
-def test_groups_are_routed_to_fit_and_to_a_scorer(name, table):
-    X, y, sex = table
-    seen = []
-
-    def disparity(y_true, y_pred, *, sensitive_features):
-        seen.append(sensitive_features.index.tolist())
-        return demographic_parity_difference(y_true, y_pred, sensitive_features=sensitive_features)
-
-    with sklearn.config_context(enable_metadata_routing=True):
-        scoring = {"disparity": make_scorer(disparity).set_score_request(sensitive_features=True)}
-        found = cross_validate(
-            make_pipeline(StandardScaler(), make(name), LogisticRegression()), X, y, cv=3, scoring=scoring,
-            params={"sensitive_features": sex}, return_estimator=True, return_indices=True, error_score="raise",
-        )  # fmt: skip
-    rows = found["indices"]
-    for fitted, train, test, index, told in zip(
-        found["estimator"], rows["train"], rows["test"], seen, found["test_disparity"], strict=True
-    ):
-        assert index == sex.index[test].tolist()
-        assert fitted[1].group_counts_.tolist() == sex.iloc[train].value_counts().sort_index().tolist()
-        rates = pd.Series(fitted.predict(X.iloc[test])).groupby(sex.iloc[test].to_numpy()).mean()
-        assert told == pytest.approx(rates.max() - rates.min())
-
-
-def test_groups_reach_steps_inside_unions_and_column_transformers(table):
-    X, y, sex = table
-    with sklearn.config_context(enable_metadata_routing=True):
-        columns = ColumnTransformer([("some", FairPCA(1), ["age", "income", "debt"])], remainder="passthrough")
-        union = FeatureUnion([("fair", FairPCA(1)), ("erased", LEACE(1))])
-        for part in (columns, union):
-            T = make_pipeline(part, LogisticRegression()).fit(X, y, sensitive_features=sex)[0].transform(X)
-            assert group_gap(T[:, :1], sex) < 1e-9 * size(T)
-
-
-def test_weights_are_routed_on_request(table):
-    X, y, sex = table
-    weights = np.random.default_rng(0).integers(1, 5, 180).astype(float)
-    with sklearn.config_context(enable_metadata_routing=True):
-        last = LogisticRegression().set_fit_request(sample_weight=False)
-        pipe = make_pipeline(FairPCA(2).set_fit_request(sample_weight=True), last)
-        pipe.fit(X, y, sensitive_features=sex, sample_weight=weights)
-    alone = FairPCA(2).fit(X, sensitive_features=sex, sample_weight=weights)
-    assert np.array_equal(pipe[0].components_, alone.components_)
-    assert angle(alone.components_.T, FairPCA(2).fit(X, sensitive_features=sex).components_.T) > 1e-3
-
-
-# -- parameters, state and names --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_parameters_clones_pickles_and_repeated_fits(name, table):
     X, _, sex = table
@@ -232,59 +147,3 @@ def test_parameters_clones_pickles_and_repeated_fits(name, table):
     assert np.array_equal(seen(pickle.loads(pickle.dumps(model))), seen(model))
     hidden = [own for own in vars(model) if own.startswith("_") and not own.startswith("_sklearn")]
     assert hidden == []
-
-
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_every_method_hands_out_frames(name, table):
-    X, _, sex = table
-    fitted = fit(make(name).set_output(transform="pandas"), X.set_index(np.arange(180) + 5), sex)
-    out = fitted.transform(X[:9])
-    assert out.columns.tolist() == list(fitted.get_feature_names_out()) == [f"{name.lower()}{j}" for j in range(2)]
-    assert out.index.tolist() == list(range(9))
-    plain = fit(make(name), X, sex)
-    np.testing.assert_array_equal(out.to_numpy(), plain.transform(X[:9]))
-    rows = np.vstack([plain.transform(X.iloc[[i]]) for i in range(9)])
-    np.testing.assert_allclose(rows, out, atol=1e-10)
-    with pytest.raises(ValueError, match="feature names"):
-        fitted.transform(X.rename(columns={"age": "height"}))
-    with pytest.raises(ValueError, match=r"(?s)feature names.*same order"):
-        fitted.transform(X[FRAME[::-1]])
-    by_array = fit(make(name), X.to_numpy(), sex.to_list())
-    np.testing.assert_array_equal(by_array.transform(X[:9].to_numpy()), out.to_numpy())
-    assert not hasattr(by_array, "feature_names_in_")
-
-
-def test_names_come_from_moments_too_and_columns_of_any_number_are_numbers(table):
-    X, _, sex = table
-    model = FairPCA(2).fit_moments(GroupMoments.from_data(X, sex))
-    assert model.feature_names_in_.tolist() == FRAME
-    unnamed = model.fit_moments(GroupMoments.from_data(X.to_numpy(), sex))
-    assert not hasattr(unnamed, "feature_names_in_")
-    mixed = X.astype({"age": "float32"}).assign(visits=X["visits"] > 0, years=X["years"].round().astype("Int64"))
-    by_frame = FairPCA(2).fit(mixed, sensitive_features=sex)
-    by_array = FairPCA(2).fit(mixed.to_numpy(dtype=float), sensitive_features=sex)
-    assert angle(by_frame.components_.T, by_array.components_.T) < 1e-7
-
-
-@pytest.mark.parametrize("name", FAIR_CLUSTERERS)
-def test_what_every_fit_of_a_clusterer_leaves(name):
-    sample = draw(counts=(60, 40, 20))
-    model = make(name, 3).fit(sample.X, sensitive_features=sample.groups)
-    assert model.labels_.dtype == np.int64
-    assert set(model.labels_) == {0, 1, 2}
-    assert model.group_labels_.tolist() == ["azure", "beige", "crimson"]
-    assert model.group_counts_.tolist() == [40, 20, 60]
-    for j, label in enumerate(model.group_labels_):
-        assert np.array_equal(np.bincount(model.labels_[sample.groups == label], minlength=3), model.counts_.counts[j])
-    numbers = np.unique(sample.groups, return_inverse=True)[1]
-    for groups in (numbers, list(sample.groups), pd.DataFrame({"colour": sample.groups}), sample.groups.astype(object)):
-        assert np.array_equal(make(name, 3).fit(sample.X, sensitive_features=groups).labels_, model.labels_)
-
-
-def test_what_is_shown_is_what_was_changed():
-    assert repr(FairPCA(3, match="covariance")) == "FairPCA(match='covariance', n_components=3)"
-    rule = WeightRule(start=0.5, step=2.0)
-    assert clone(FairKernelKMeans(3, rule)).fairness_weight == rule
-    for kind in (FairKernelKMeans, KernelKMeans, FairKernelPCA):
-        assert kind(2, kernel="precomputed").__sklearn_tags__().input_tags.pairwise
-        assert not kind(2, kernel="rbf").__sklearn_tags__().input_tags.pairwise

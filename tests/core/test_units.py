@@ -2,25 +2,24 @@
 
 import numpy as np
 import pytest
-from scipy import sparse
-from sklearn.base import clone
 
 from evenspan import (
     JEVDPCA,
+    RLACE,
     ConvexFairPCA,
     DisparityFairPCA,
     FairKernelPCA,
-    FairPCA,
     GroupMoments,
     JointRange,
     KernelKMeans,
     MinMaxFairPCA,
+    MMDFairPCA,
     RobustFairPCA,
     StandardPCA,
+    StreamingFairPCA,
 )
 from evenspan.core import inputs
-from evenspan.core.errors import DataError, GroupError, LimitError
-from evenspan.core.inputs import require_range
+from evenspan.core.errors import DataError, LimitError
 
 from .samples import angle, draw
 
@@ -38,7 +37,7 @@ FITTED = {
 
 
 @pytest.mark.parametrize("way", FITTED)
-@pytest.mark.parametrize("factor", [1e31, 1e160, 1e-32, 1e-100])
+@pytest.mark.parametrize("factor", [1e31, 1e-32])
 def test_features_beyond_the_contract_are_refused_and_named(way, factor):
     X = TINY.X.copy()
     X[:, 1] = (X[:, 1] - X[:, 1].mean()) * factor
@@ -46,53 +45,13 @@ def test_features_beyond_the_contract_are_refused_and_named(way, factor):
         FITTED[way](X)
 
 
-def test_a_constant_column_that_rounding_left_less_than_no_variance_is_constant():
-    """As where the rows of a fold are taken away from the sum of all."""
-    mean, squares = np.array([[0.1, 1.0]]), np.array([[-1e-18, 5.0]])
-    require_range(np.array([5.0]), mean, squares, None, None)
-    with pytest.raises(DataError, match=r"column\(s\) 1 of X hold NaN"):
-        require_range(np.array([5.0]), mean, np.array([[0.0, np.nan]]), None, None)
-
-
-@pytest.mark.parametrize("way", FITTED)
-@pytest.mark.parametrize("value", [0.0, 0.1, 3e-25, -1e3])
-def test_a_constant_feature_of_any_size_is_within_the_contract(way, value):
-    FITTED[way](np.column_stack([TINY.X[:, :3], np.full(len(TINY.X), value)]))
-
-
-def test_a_constant_feature_of_a_sparse_table_is_within_the_contract():
-    X = np.column_stack([TINY.X, np.full(len(TINY.X), 0.1)])
-    found = GroupMoments.from_data(sparse.csr_array(X), TINY.groups)
-    np.testing.assert_allclose(found.scatters, GroupMoments.from_data(X, TINY.groups).scatters, atol=1e-10)
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e12])
-@pytest.mark.parametrize(
-    "model", [FairPCA(1, standardize=True), RobustFairPCA(1, standardize=True), ConvexFairPCA(1)], ids=str
-)
-def test_the_unit_of_the_features_does_not_matter_to_standardised_ones(model, scale):
-    X = np.column_stack([TINY.X[:, :3], np.full(len(TINY.X), 3.0)])
-    plain, other = (clone(model).fit(Y, sensitive_features=TINY.groups) for Y in (X, scale * X))
-    np.testing.assert_allclose(other.components_, plain.components_, atol=1e-8)
-    assert other.subspace_.scale[3] == 1.0
-
-
-@pytest.mark.parametrize("as_list", [True, False])
-def test_a_whole_number_of_400_digits_is_named(as_list):
-    X = np.array([[1, 2], [3, 10**400], [5, 6]], dtype=object)
-    with pytest.raises(DataError, match="column 1 of X holds a whole number that does not fit"):
-        StandardPCA(1).fit(X.tolist() if as_list else X)
-
-
 @pytest.mark.parametrize(
     "model",
     [
         MinMaxFairPCA(2),
-        MinMaxFairPCA(2, standardize=True),
         DisparityFairPCA(2),
-        ConvexFairPCA(2, delta=0.5),
+        ConvexFairPCA(2, delta=0.5, standardize=False),
         RobustFairPCA(2),
-        JEVDPCA(2),
         JEVDPCA(2, center="none"),
     ],
     ids=str,
@@ -102,8 +61,6 @@ def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
     rng = np.random.default_rng(5)
     X, groups = rng.normal(size=(24, 10)) * np.linspace(0.3, 2.0, 10) + 0.3, np.arange(24) % 2
     Q = np.linalg.qr(rng.normal(size=(40, 10)))[0]
-    if getattr(model, "standardize", False):  # standard deviations belong to the axes
-        Q = np.vstack([np.eye(10), np.zeros((30, 10))])
     small, wide = (type(model)(**model.get_params()).fit(Y, sensitive_features=groups) for Y in (X, X @ Q.T))
     if not isinstance(model, JEVDPCA):
         assert wide.certificate_.primal == pytest.approx(small.certificate_.primal, rel=1e-9)
@@ -111,21 +68,44 @@ def test_a_wide_table_is_solved_in_the_span_of_its_rows(model):
     assert wide.components_.shape == (len(small.components_), 40)
     assert angle(wide.components_.T, Q @ small.components_.T) < 1e-6
     np.testing.assert_allclose(wide.group_errors_, small.group_errors_, rtol=1e-8)
-    for name in ("fractional_",):
-        if hasattr(small, name):
-            np.testing.assert_allclose(getattr(wide, name), Q @ getattr(small, name) @ Q.T, atol=1e-6)
-    if hasattr(small, "joint_basis_"):
-        np.testing.assert_allclose(wide.joint_basis_.T @ wide.joint_basis_, np.eye(40), atol=1e-10)
-        assert len(wide.column_norms_) == 40
-
-
-@pytest.mark.parametrize("labels", [[["a"], ["b", "c"], ["a"]], "ab"])
-def test_rows_of_different_lengths_are_named(labels):
-    with pytest.raises(GroupError if labels != "ab" else DataError, match="rows of one length"):
-        GroupMoments.from_data([[1.0], [2.0, 3.0]] if labels == "ab" else np.eye(3), labels)
 
 
 def test_moments_that_do_not_fit_are_not_begun(monkeypatch):
     monkeypatch.setattr(inputs, "free_memory", lambda: 2**30)
     with pytest.raises(LimitError, match=r"moments of 2 group\(s\) of 5,000 features would need 1.5 GiB"):
         GroupMoments.from_data(np.zeros((2, 5000)), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("far", "dtype", "rtol"), [(1e7, "float64", 1e-8), (1e10, "float64", 1e-4), (3e3, "float32", 1e-3)]
+)
+def test_a_stream_far_from_zero_knows_its_variance(far, dtype, rtol):
+    s = draw(counts=(60, 40))
+    X = (s.X + far).astype(dtype)
+    for block in (None, 25):
+        model = StreamingFairPCA(2, 1, n_blocks=4, block_size=block).fit(X, sensitive_features=s.groups)
+        last = X.astype(float) if block is None else X[75:].astype(float)
+        about = X.astype(float).mean(axis=0) if block is None else model.mean_
+        expected = float(((last - about) ** 2).sum(axis=1).mean(axis=0))
+        assert model.certificate_.dual == pytest.approx(expected, rel=rtol)
+        assert model.certificate_.gap > 0
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # the game is cut short
+def test_wide_tables_are_worked_on_in_the_span_of_their_rows():
+    """Points with 60 features and turned into 4: MMD finds the same; RLACE erases nothing beside the rows."""
+    rng = np.random.default_rng(0)
+    Z, groups = rng.normal(size=(24, 4)) * [3.0, 2.0, 1.0, 1.0], np.arange(24) % 2
+    Z[:, 1] += 3.0 * groups
+    turn = np.linalg.qr(rng.normal(size=(60, 4)))[0]
+    narrow = MMDFairPCA(2, tol=0.05).fit(Z, sensitive_features=groups)
+    wide = MMDFairPCA(2, tol=0.05).fit(Z @ turn.T, sensitive_features=groups)
+    assert wide.converged_
+    assert wide.bandwidth_ == pytest.approx(narrow.bandwidth_)
+    assert wide.certificate_.dual == pytest.approx(narrow.certificate_.dual)
+    assert wide.certificate_.primal == pytest.approx(narrow.certificate_.primal, rel=1e-2)
+    X = rng.normal(size=(24, 60))
+    played = RLACE(2, rank=1, max_iter=200, evaluate_every=100).fit(X, sensitive_features=groups)
+    erased = np.linalg.svd(np.eye(60) - played.projection_)[0][:, :1]
+    span = np.linalg.qr((X - X.mean(axis=0))[:-1].T)[0]
+    assert np.linalg.norm(span.T @ erased) > 0.95  # of a direction drawn among all 60 about 0.62

@@ -11,9 +11,8 @@ from compendium import data as datasets
 from compendium import paths
 from compendium.data import moments as store
 from compendium.data.splits import fold_rows, half_rows, split_rows
-from compendium.data.tables import PUBLISHED
 from evenspan import GroupMoments
-from evenspan.core.errors import GroupError, RegistryError, ResultError
+from evenspan.core.errors import GroupError, ResultError
 
 NAMES = {"E. Coli": "ecoli", "LFW": "lfw_24x24"}
 
@@ -33,9 +32,6 @@ def assert_of_rows(moments: GroupMoments, X: np.ndarray, groups: np.ndarray) -> 
         np.testing.assert_allclose(moments.scatters[j], scatter, atol=1e-11 * np.trace(scatter))
 
 
-# -- of tables, of their parts, and shipped ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", [name for name in datasets.loadable() if name != "lfw_24x24"])
 def test_moments_of_all_rows_are_those_of_the_registry(name):
     moments, entry = datasets.group_moments(name), datasets.entry(name)
@@ -43,28 +39,13 @@ def test_moments_of_all_rows_are_those_of_the_registry(name):
     assert (moments.n, moments.d, len(set(moments.feature_names))) == (entry.rows, entry.features, entry.features)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_published_splits_add_up_to_the_registry_and_are_standardised(name):
-    entry = datasets.entry(name)
-    for split in range(entry.splits):
-        train, test = (datasets.split_moments(name, split, part) for part in store.PARTS)
-        assert counted(train + test) == entry.groups
-        assert train.feature_names == test.feature_names == entry.feature_names
-        np.testing.assert_allclose(train.mean, 0, atol=1e-12)
-        assert set(np.sqrt(np.diag(train.scatter) / train.n).round(9)) <= {0.0, 1.0}
-
-
-@pytest.mark.parametrize("name", ["ecoli", "steel"])
-def test_parts_of_a_split_add_up_to_all_rows(name):
-    data, whole = datasets.load(name), datasets.group_moments(name)
-    for seed, halves in ((0, False), (9, False), (4, True)):
-        first, *others = parts = list(datasets.parts_of(data, seed, halves=halves).values())
-        rows = (half_rows(data.groups, seed) if halves else fold_rows(name, data.groups, seed)).values()
+def test_parts_of_a_split_are_those_of_their_rows():
+    data = datasets.load("ecoli")
+    for seed, halves in ((9, False), (4, True)):
+        parts = datasets.parts_of(data, seed, halves=halves).values()
+        rows = (half_rows(data.groups, seed) if halves else fold_rows("ecoli", data.groups, seed)).values()
         for part, index in zip(parts, rows, strict=True):
             assert_of_rows(part, data.X[index], data.groups[index])
-        np.testing.assert_allclose(
-            sum(others, first).scatters, whole.scatters, rtol=1e-9, atol=1e-9 * whole.scatters.max()
-        )
 
 
 @pytest.mark.raw
@@ -90,38 +71,17 @@ def test_moments_of_other_raw_data_are_refused(tmp_path, monkeypatch):
     record.write_text(record.read_text().replace(datasets.checksum("compas"), "0" * 64))
     with pytest.raises(ResultError, match=r"0000.*python -m compendium data ship compas"):
         datasets.split_moments("compas", 0, "test")
-    record.unlink()
-    with pytest.raises(ResultError, match="no record"):
-        datasets.group_moments("compas")
 
 
-def test_what_does_not_exist_is_said():
-    for match, call in [
-        ("splits 0 to 9", lambda: datasets.split_moments("adult", 10, "train")),
-        ("splits 0 to 9", lambda: datasets.split_moments("compas", 10, "train")),
-        ("train and test", lambda: datasets.split_moments("adult", 0, "all")),
-        ("no fixed splits", lambda: datasets.split_moments("energy", 0, "train")),
-    ]:
-        with pytest.raises(RegistryError, match=match):
-            call()
-
-
-# -- seeded splits --------------------------------------------------------------------------------------------------
-
-
-def test_parts_are_disjoint_seeded_and_keep_the_share_of_every_group():
+def test_parts_are_disjoint_and_keep_the_share_of_every_group():
     groups = np.repeat([3, 1, 2], [690, 100, 44])
-    rows, again, other = (split_rows(groups, seed) for seed in (4, 4, 5))
+    rows = split_rows(groups, 4)
     assert sorted(np.concatenate(list(rows.values())).tolist()) == list(range(len(groups)))
     assert [(groups[rows["test"]] == g).sum() for g in (3, 1, 2)] == [690 - 207, 70, 31]
-    assert [len(rows[f"fold{i}"]) for i in range(3)] == [84, 83, 83]
-    assert all(np.array_equal(rows[part], again[part]) for part in rows)
-    assert not np.array_equal(rows["test"], other["test"])
     even = split_rows(np.repeat([0, 1], 90), 0, share=0.7)  # 0.7 * 90 is a little below 63
     assert len(even["test"]) == 2 * 27
     halves = half_rows(np.repeat([0, 1], [31, 20]), 0)
     assert {part: len(index) for part, index in halves.items()} == {"train": 25, "test": 26}
-    assert list(fold_rows("lfw_24x24", np.repeat([0, 1], 30), 0)) == ["fold0", "fold1", "test"]
     with pytest.raises(GroupError, match="has no row of group"):
         split_rows(np.repeat([0, 1], [50, 4]), 0)
 
@@ -151,13 +111,3 @@ def test_rows_and_features_of_all_15_tables_of_the_paper():
         entry = datasets.entry(NAMES.get(row.dataset, row.dataset.lower().replace(" ", "_")))
         assert int(row.value) == (entry.rows if row.metric == "N" else entry.features), row.dataset
     assert len(table) == 30
-
-
-@pytest.mark.raw
-def test_the_faces_are_drawn_evenly_and_scaled(raw):
-    raw("lfw_24x24")
-    data = datasets.load("lfw_24x24")
-    assert np.bincount(data.groups).tolist() == [2000, 2000]
-    assert (data.X.min(), data.X.max()) == (0.0, 1.0)
-    values = np.linalg.eigvalsh(np.cov(data.X.T, ddof=0))
-    assert values[:-3].sum() == pytest.approx(8.927, abs=5e-4)  # the registry's 8.93 is that of another draw

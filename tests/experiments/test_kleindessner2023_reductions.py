@@ -58,7 +58,7 @@ def test_the_first_block_has_equal_means_and_the_second_has_not(parts, small, me
     first, second = (E[rows & (train.groups == label)].mean(axis=0) for label in np.unique(train.groups))
     gap = np.abs(first - second)
     assert gap[:k].max(axis=0) < 1e-9 < 1e-3 < gap[k:].max(axis=0)
-    half = type(fitted)(**fitted.get_params() | {"tradeoff": 0.5, "tradeoff_power": 3})
+    half = type(fitted)(**fitted.get_params() | {"tradeoff": 0.5**3})
     half.fit(train.X, train.y, sensitive_features=train.groups)
     np.testing.assert_allclose(reductions.weighted(E, 0.125), half.transform(train.X), atol=1e-10)
 

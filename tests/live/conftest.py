@@ -1,6 +1,5 @@
 """A server of the book with kernels, and its pages in a browser."""
 
-import json
 import os
 import re
 import signal
@@ -77,12 +76,11 @@ def visit(browser, live):
         context.close()
 
 
-def begin(page) -> float:
-    """Press the button; seconds until cells can be run."""
-    began = time.perf_counter()
+def begin(page):
+    """The page, in which cells can be run."""
     page.get_by_role("button", name="Run here").click()
     page.get_by_text("Ready.").wait_for(timeout=120_000)
-    return time.perf_counter() - began
+    return page
 
 
 def done(page, *, word: str = "Done in", seconds: float = 120) -> str:
@@ -97,7 +95,7 @@ def done(page, *, word: str = "Done in", seconds: float = 120) -> str:
 
 
 def write(page, cell: int, text: str) -> None:
-    """Replace the code of a cell by typing."""
+    """Replace the code of a cell by typing, and run it."""
     editor = page.locator(f'.cm-content[aria-label="Code of cell {cell}"]')
     folded = page.locator("details:not([open])", has=editor)
     if folded.count():
@@ -105,12 +103,4 @@ def write(page, cell: int, text: str) -> None:
     editor.click()
     page.keyboard.press("Control+A")
     page.keyboard.insert_text(text)
-
-
-def notebook(page, tmp_path: Path) -> dict:
-    """The notebook as the reader gets it."""
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Download", exact=True).click()
-    path = tmp_path / saved.value.suggested_filename
-    saved.value.save_as(path)
-    return json.loads(path.read_text())
+    page.keyboard.press("Shift+Enter")

@@ -16,12 +16,6 @@ def draw(rng, counts=COUNTS):
 
 
 @pytest.fixture(scope="session")
-def drawn():
-    """The drawing of such samples, for tests that need many."""
-    return draw
-
-
-@pytest.fixture(scope="session")
 def sample():
     """380 rows in random order, and a frame with their ``colour`` (three groups), ``shape`` and ``block`` (of 17)."""
     rng = np.random.default_rng(8)

@@ -1,7 +1,6 @@
 """Bootstrap by blocks: sums as of the rows, spread as of the ordinary bootstrap, intervals that cover."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from evenspan import LEACE, FairPCA, GroupMoments, StandardPCA, metrics
@@ -13,18 +12,6 @@ ESTIMATORS = {
     "standardised": lambda X, z: FairPCA(2, standardize=True).fit(X, sensitive_features=z),
     "no projection": lambda X, z: LEACE(2).fit(X, sensitive_features=z),
 }
-
-
-def test_blocks_are_even_in_random_order_and_draws_multinomial():
-    blocks = bootstrap.assign_blocks(103, 20, 3)
-    assert set(np.bincount(blocks)) == {5, 6}
-    assert not np.array_equal(blocks, np.sort(blocks))
-    assert not np.array_equal(blocks, np.arange(103) % 20)
-    np.testing.assert_array_equal(blocks, bootstrap.assign_blocks(103, 20, np.random.default_rng(3)))
-    draws = bootstrap.multiplicities(40, 300, 0)
-    assert draws.shape == (300, 40)
-    assert (draws.sum(axis=1) == 40).all()
-    assert draws.var(axis=0).mean(axis=0) == pytest.approx(1 - 1 / 40, rel=0.05)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -39,7 +26,7 @@ def test_sums_of_blocks_are_those_of_the_rows(sample, name, attribute):
     squares = (((X - answer.mean) / scale - T @ answer.V.T) ** 2).sum(axis=1)
     by_group = frame.groupby(["colour", "shape"] if attribute is None else "colour").indices
     assert len(by_group) == len(sums.labels)
-    merged = sums.merged(np.array(["all"]), np.ones((len(by_group), 1)))
+    merged = sums.pooled()
     every = [(sums, g, rows) for g, rows in enumerate(by_group.values())] + [(merged, 0, np.arange(len(X)))]
     for found, g, rows in every:
         for b in range(17):
@@ -69,42 +56,6 @@ def test_moments_of_a_draw_are_those_of_its_rows(sample, attribute):
         np.testing.assert_allclose(found.scatters, expected.scatters, rtol=1e-9, atol=1e-9)
 
 
-def errors_of(X, groups, blocks, subspace, n_boot, seed):
-    frame = pd.DataFrame({"block": blocks, "group": groups})
-    sums = bootstrap.block_sums(GroupMoments.from_data(X, frame), subspace)
-    return sums.group_errors(bootstrap.multiplicities(blocks.max() + 1, n_boot, seed))
-
-
-def test_one_row_to_a_block_is_the_ordinary_bootstrap_and_more_spread_as_much(drawn):
-    X, groups = drawn(np.random.default_rng(2), (2000, 1200, 600))
-    subspace = StandardPCA(2).fit(X).subspace_
-    squares = ((X - subspace.restore(subspace.apply(X))) ** 2).sum(axis=1)
-    few = np.random.default_rng(0).choice(3800, 80, replace=False)
-    found = errors_of(X[few], groups[few], np.arange(80), subspace, 20, 1)
-    for times, row in zip(bootstrap.multiplicities(80, 20, 1), found, strict=True):
-        again = few[np.repeat(np.arange(80), times)]
-        np.testing.assert_allclose(row, [squares[again][groups[again] == g].mean(axis=0) for g in range(3)], rtol=1e-9)
-    theory = np.array([squares[groups == g].std(axis=0) / np.sqrt((groups == g).sum(axis=0)) for g in range(3)])
-    found = errors_of(X, groups, bootstrap.assign_blocks(3800, 100, 0), subspace, 4000, 1).std(axis=0)
-    np.testing.assert_allclose(found, theory, rtol=0.25)  # a standard deviation from 100 blocks: 7 % is one sigma
-
-
-def test_intervals_cover_the_truth_as_often_as_they_say(drawn):
-    rng = np.random.default_rng(11)
-    population = drawn(rng, (60_000, 36_000, 18_000))
-    subspace = StandardPCA(2).fit(population[0]).subspace_
-    truth = metrics.group_errors(GroupMoments.from_data(*population), subspace)
-    hits = []
-    for seed in range(300):
-        X, groups = drawn(rng)
-        errors = errors_of(X, groups, bootstrap.assign_blocks(len(X), 60, seed), subspace, 400, seed)
-        low, high = bootstrap.interval(errors, 0.9)
-        hits.append((low <= truth) & (truth <= high))
-    share = np.mean(hits, axis=0)
-    # 300 samples: two standard errors of a coverage of .9 are .035; percentile intervals of means fall a little short.
-    assert ((share > 0.84) & (share < 0.95)).all(), share
-
-
 def test_what_has_no_value_is_left_out_and_too_much_of_it_is_told(sample):
     samples = np.column_stack([np.arange(101.0), np.arange(101.0) * 10])
     np.testing.assert_allclose(bootstrap.interval(samples, 0.9), [[5, 50], [95, 950]])
@@ -126,14 +77,10 @@ def test_what_cannot_be_used_is_refused(sample):
     one_block = GroupMoments.from_data(X, frame.assign(block=4))
     for error, match, call in [
         (GroupError, "'block' and at least one", lambda: bootstrap.block_sums(moments.marginal("colour"), subspace)),
-        (GroupError, "there is colour, shape", lambda: bootstrap.block_sums(moments, subspace, "block")),
         (GroupError, "at least two blocks", lambda: bootstrap.block_sums(one_block, subspace)),
         (DataError, r"\(n_boot, 17\)", lambda: next(bootstrap.resampled(moments, np.ones((2, 16), dtype=int)))),
-        (DataError, "shape", lambda: bootstrap.interval(np.zeros((0, 2)))),
         (ConfigurationError, "level=95", lambda: bootstrap.interval(np.zeros(3), 95)),
         (ConfigurationError, "at most one block", lambda: bootstrap.assign_blocks(10, 11)),
-        (ConfigurationError, "random_state='x'", lambda: bootstrap.multiplicities(3, 2, "x")),
-        (ConfigurationError, "n_boot=0", lambda: bootstrap.multiplicities(3, 0)),
     ]:
         with pytest.raises(error, match=match):
             call()

@@ -1,7 +1,7 @@
 """The judge of clusterings: definitions by brute force, identities, extremes, a rival implementation, new rows."""
 
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,9 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from evenspan import ClusterCounts, ClusterFrame, GroupFrame, metrics
+from evenspan import ClusterCounts, ClusterFrame, metrics
 from evenspan.core.cluster_counts import balance_of, mnce_of
-from evenspan.core.errors import DataError, GroupError, SingleGroupWarning
-from evenspan.metrics.clustering import accuracy_of, information_of
+from evenspan.core.errors import DataError, GroupError
 
 GROUPS = np.repeat(["a", "b", "c"], [200, 120, 60])
 CLASSES = np.random.default_rng(1).choice(["u", "v", "w", "x"], p=[0.4, 0.3, 0.2, 0.1], size=380)
@@ -38,51 +37,6 @@ def test_agreement_with_classes_is_the_best_relabelling_and_that_of_a_rival(n_la
     assert metrics.normalised_mutual_information(CLASSES, labels) == pytest.approx(rival, abs=1e-12)
 
 
-def test_extremes_of_agreement_are_exact():
-    one, perfect = np.zeros(380, dtype=int), pd.factorize(CLASSES)[0]
-    y, labels = (part.ravel() for part in np.meshgrid(np.arange(3), np.arange(4)))  # independent
-    found = [metrics.normalised_mutual_information(*pair) for pair in ((CLASSES, perfect), (CLASSES, one), (y, labels))]
-    found = [*found, metrics.normalised_mutual_information(one, one)]
-    np.testing.assert_allclose(found, [1.0, 0.0, 0.0, 1.0], atol=1e-15)
-    assert metrics.clustering_accuracy(CLASSES, perfect) == 1.0
-    assert metrics.clustering_accuracy(CLASSES, one) == np.mean(CLASSES == "u")
-
-
-def codings(n, c):
-    """Every partition of n samples into at most c clusters, once, with labels in the order of appearance."""
-    for labels in product(range(c), repeat=n):
-        seen = list(dict.fromkeys(labels))
-        if seen == list(range(len(seen))):
-            yield np.array(labels)
-
-
-@pytest.mark.parametrize(("sizes", "c"), [((3, 3), 2), ((4, 2), 3), ((2, 2, 2), 3), ((4, 3, 1), 2), ((5, 3), 2)])
-def test_bounds_of_the_regulariser_with_their_cases_of_equality(sizes, c):
-    groups = np.repeat(np.arange(len(sizes)), sizes)
-    n, shares, reached = len(groups), np.array(sizes) / len(groups), set()
-    for labels in codings(n, c):
-        table = ClusterCounts.from_labels(labels, groups).counts
-        counts = ClusterCounts.from_labels(labels, groups)
-        table = counts.counts
-        F, lowest = counts.regulariser, counts.lowest_regulariser
-        Y, member = np.eye(c)[labels][:, : labels.max() + 1], np.eye(len(sizes))[groups]
-        trace = np.trace(Y.T @ member @ member.T @ Y @ np.linalg.inv(Y.T @ Y))
-        assert float(F) == pytest.approx(trace, rel=1e-12)
-        proportional = np.allclose(table / table.sum(axis=0), shares[:, None], atol=1e-12)
-        pure = bool(((table > 0).sum(axis=0) == 1).all())
-        assert lowest - 1e-12 * n <= F <= n * (1 + 1e-12)
-        assert (F - lowest < 1e-9, n - F < 1e-9) == (proportional, pure)
-        assert counts.fair_gap == pytest.approx((F - lowest) / (n - lowest), abs=1e-12)
-        reached |= {"lowest"} if proportional and labels.max() else set()
-        reached |= {"highest"} if pure else set()
-        # The same by the frame: no row would have to move, and no cluster knows the group.
-        frame = ClusterFrame.from_labels(labels, sensitive_features=groups)
-        assert (frame.by_group["distance"].max() < 1e-12) == proportional
-        assert (frame.by_cluster["entropy"].max() < 1e-12) == pure
-    assert ("highest" in reached) == (c >= len(sizes))
-    assert ("lowest" in reached) == (np.gcd.reduce(sizes) > 1)  # in more than one cluster
-
-
 def test_every_measure_by_brute_force_and_that_of_the_methods_statistic():
     labels = noisy(GROUPS, 0.6, 5, 5)
     balances, entropies, F = [], [], Fraction(0)
@@ -104,77 +58,13 @@ def test_every_measure_by_brute_force_and_that_of_the_methods_statistic():
     assert frame.by_cluster["count"].tolist() == [*np.bincount(labels), 0, 0]
     np.testing.assert_allclose(frame.by_cluster["balance"], [*balances, np.nan, np.nan])
     np.testing.assert_allclose(frame.by_cluster["entropy"], [*entropies, np.nan, np.nan])
-    np.testing.assert_allclose(
-        frame.shares[4], [((labels == 4) & (g == GROUPS)).sum() / (labels == 4).sum() for g in "abc"]
-    )
-    assert frame.overall.tolist() == pytest.approx([min(balances), min(entropies), mine[0], mine[2], 5, 2], rel=1e-12)
-
-
-def test_clusters_by_group_against_the_rows():
-    labels = noisy(GROUPS, 0.6, 5, 5)
-    frame = ClusterFrame.from_labels(labels, sensitive_features=GROUPS)
-
-    def entropy(values):
-        p = np.bincount(values, minlength=5) / len(values)
-        return -(p[p > 0] * np.log(p[p > 0])).sum()
-
     whole = np.bincount(labels, minlength=5) / 380
     for group in "abc":
         own = labels[group == GROUPS]
-        found = frame.by_group.loc[group]
-        assert found["count"] == len(own)
-        assert found["entropy"] == pytest.approx(entropy(own) / entropy(labels))
         # As many rows as the distance says, moved from clusters with too many to those with too few, make it even.
         surplus = np.bincount(own, minlength=5) - len(own) * whole
-        assert found["distance"] * len(own) == pytest.approx(surplus[surplus > 0].sum())
-    assert frame.by_group["distance"].max() > 0.2
-
-
-def test_two_groups_tie_balance_to_entropy_and_three_do_not():
-    def binary(x):
-        return -(x * np.log(x) + (1 - x) * np.log1p(-x))
-
-    rng = np.random.default_rng(4)
-    for _ in range(100):
-        groups, labels = rng.random(60) < rng.uniform(0.1, 0.9), rng.integers(4, size=60)
-        b = metrics.balance(labels, groups)
-        if b > 0:
-            expected = binary(b / (1 + b)) / binary(groups.mean(axis=0))
-            assert metrics.mnce(labels, groups) == pytest.approx(expected, rel=1e-12)
-    table = np.array([[1, 4], [4, 4], [4, 1]])
-    assert not np.isclose(mnce_of(table), binary(0.2) / binary(5 / 18))
-
-
-def test_fair_clusters_are_fair_exactly_and_nothing_depends_on_names_and_order():
-    labels = np.concatenate([np.resize([0, 0, 1, 1, 1, 1, 1, 2, 2, 2], m) for m in (200, 120, 60)])
-    counts = ClusterCounts.from_labels(labels, GROUPS)
-    assert (counts.fair_gap, counts.mnce, counts.balance) == (pytest.approx(0.0, abs=1e-14), 1.0, 60 / 200)
-    rng = np.random.default_rng(7)
-    labels = noisy(CLASSES, 0.4, 5, 7)
-    order, names = rng.permutation(380), np.array(["k3", "k0", "k4", "k2", "k1"])
-    y, groups = (
-        pd.Series(CLASSES).map({"u": 3, "v": 0, "w": 2, "x": 1}),
-        pd.Series(GROUPS).map({"a": 9, "b": -1, "c": 4}),
-    )
-    for metric, first, again in (
-        (metrics.clustering_accuracy, CLASSES, y), (metrics.normalised_mutual_information, CLASSES, y),
-    ):  # fmt: skip
-        assert metric(first, labels) == pytest.approx(metric(again.to_numpy()[order], names[labels][order]), rel=1e-12)
-    for metric in (metrics.balance, metrics.mnce):
-        assert metric(labels, GROUPS) == pytest.approx(
-            metric(names[labels][order], groups.to_numpy()[order]), rel=1e-12
-        )
-    table = ClusterCounts.from_labels(labels, CLASSES).counts
-    assert accuracy_of(table[::-1, ::-1]) == accuracy_of(table)
-    assert information_of(table[::-1, ::-1]) == pytest.approx(information_of(table), rel=1e-12)
-
-
-def test_one_group_has_no_entropy_to_share():
-    with pytest.warns(SingleGroupWarning, match="undefined for one group"):
-        assert np.isnan(metrics.mnce([0, 0, 1], ["a", "a", "a"]))
-    frame = ClusterFrame.from_labels([0, 0, 1], sensitive_features=["a", "a", "a"])
-    assert frame.overall[["balance", "regulariser", "fair gap"]].tolist() == [1.0, 3.0, 0.0]
-    assert frame.by_cluster["entropy"].isna().all()
+        assert frame.by_group.loc[group, "distance"] * len(own) == pytest.approx(surplus[surplus > 0].sum())
+    assert frame.overall.tolist() == pytest.approx([min(balances), min(entropies), mine[0], mine[2], 5, 2], rel=1e-12)
 
 
 def test_a_clustering_is_judged_on_rows_it_has_not_seen():
@@ -190,22 +80,14 @@ def test_a_clustering_is_judged_on_rows_it_has_not_seen():
     assert (one.overall["clusters"], one.overall["empty clusters"]) == (1.0, 2.0)
     halves = [ClusterCounts.from_labels(fitted.predict(X[a:b]), groups[a:b], 3) for a, b in ((200, 240), (240, 300))]
     pd.testing.assert_series_equal(ClusterFrame(halves[0] + halves[1]).overall, found.overall)
-    mixed = ClusterFrame.from_labels(rng.permutation(fitted.predict(X[200:])), sensitive_features=groups[200:])
-    assert mixed.overall["fair gap"] < 0.2 < found.overall["fair gap"]
     with pytest.raises(DataError, match=r"no predict.*labels_"):
         ClusterFrame.from_estimator(object(), X, sensitive_features=groups)
-    with pytest.raises(DataError, match="ClusterFrame"):
-        GroupFrame(estimator=fitted, X=X, sensitive_features=groups)
 
 
 @pytest.mark.parametrize(
     ("call", "match"),
     [
         (lambda: metrics.clustering_accuracy([0, 1], [0, 1, 1]), "labels"),
-        (lambda: metrics.clustering_accuracy([0, 1, 0.5], [0, 1, 1]), "y: .*looks continuous"),
-        (lambda: metrics.clustering_accuracy(["u", None, "v"], [0, 1, 1]), "y: .*missing"),
-        (lambda: metrics.normalised_mutual_information([0, 1, 0], [1j, 0, 1]), "labels: .*complex"),
-        (lambda: metrics.balance([0, 1, 1], ["a", "b"]), "2 rows"),
         (lambda: metrics.mnce([0, np.nan], ["a", "b"]), "missing"),
         (lambda: ClusterFrame.from_labels([0, 5], sensitive_features=["a", "b"], n_clusters=3), "from 0 to 2"),
     ],

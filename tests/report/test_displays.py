@@ -1,29 +1,14 @@
 """Displays draw the numbers they say, leave matplotlib's settings alone, and refuse what does not fit together."""
 
-import builtins
-import sys
-
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
+from sklearn.decomposition import PCA
 
-from evenspan import (
-    LEACE,
-    DisparityFairPCA,
-    FairPCA,
-    FrontierDisplay,
-    GroupFrame,
-    GroupGapDisplay,
-    GroupMoments,
-    JointRange,
-    JointRangeDisplay,
-    MinMaxFairPCA,
-    StandardPCA,
-    metrics,
-)
+import evenspan as es
+from evenspan import FrontierDisplay, GroupGapDisplay, GroupMoments, JointRangeDisplay, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, GroupError
+from evenspan.methods import METHODS, of_estimator
 
 COUNTS = (200, 120, 60)
 
@@ -45,12 +30,12 @@ def two(three):
 def fits(X, groups):
     fitted = {
         "PCA": StandardPCA(2).fit(X),
-        "Min-max error": MinMaxFairPCA(2, objective="error").fit(X, sensitive_features=groups),
-        "Fair PCA": FairPCA(2).fit(X, sensitive_features=groups),
+        "Min-max error": es.MinMaxFairPCA(2, objective="error").fit(X, sensitive_features=groups),
+        "Fair PCA": es.FairPCA(2).fit(X, sensitive_features=groups),
         "my own": StandardPCA(2).fit(X),
     }
     if len(np.unique(groups)) == 2:
-        fitted["u-FPCA"] = DisparityFairPCA(2).fit(X, sensitive_features=groups)
+        fitted["u-FPCA"] = es.DisparityFairPCA(2).fit(X, sensitive_features=groups)
     return fitted
 
 
@@ -62,9 +47,6 @@ def projections(d, k, n=400):
 def errors_of(moments, V, mean):
     """Errors (G,) of a projection about a point, from the moments."""
     return metrics.operator_errors(moments, V @ V.T, mean=mean, centring="fitted")
-
-
-# -- what is drawn is what it says --------------------------------------------------------------------------------
 
 
 def test_the_frontier_of_the_gap_is_passed_by_no_projection_and_its_ends_are_known_methods(two):
@@ -83,16 +65,11 @@ def test_the_frontier_of_the_gap_is_passed_by_no_projection_and_its_ends_are_kno
     drawn = {line.get_label(): line.get_xydata()[0] for line in display.lines_}
     assert list(drawn) == list(fitted)
     for name, fit in fitted.items():
-        expected = metrics.average_error(moments, fit.subspace_), metrics.error_gap(moments, fit.subspace_)
+        expected = shares @ metrics.group_errors(moments, fit.subspace_), metrics.error_gap(moments, fit.subspace_)
         np.testing.assert_allclose(drawn[name], expected, rtol=1e-9)
     np.testing.assert_allclose([x[0], y[0]], drawn["PCA"], rtol=1e-9)
     np.testing.assert_allclose([x[-1], y[-1]], drawn["u-FPCA"], rtol=1e-4, atol=1e-6 * y[0])
     assert np.isinf(curve.least(x[0] * 0.99))
-    points = display.frame_[display.frame_["kind"] == "estimator"]
-    assert points["name"].tolist() == list(fitted)
-    assert (points["other"] >= points["bound"] - 1e-9).all()
-    np.testing.assert_array_equal(display.line_.get_xydata(), curve.points)
-    assert display.ax_.get_ylabel() == "largest less smallest error of a group"
     pd.testing.assert_frame_equal(FrontierDisplay.from_estimator(fitted, moments=moments).frame_, display.frame_)
 
 
@@ -108,55 +85,17 @@ def test_the_frontier_of_the_worst_error_is_passed_by_no_projection(three):
         assert e.max() >= curve.least(shares @ e) - 1e-9
     x, y = curve.points.T
     assert (y >= curve.least(x) - 1e-9).all()
-    best = MinMaxFairPCA(2, objective="error", center="overall").fit(X, sensitive_features=groups)
+    best = es.MinMaxFairPCA(2, objective="error", center="overall").fit(X, sensitive_features=groups)
     assert curve.least(10 * x[-1]) == pytest.approx(best.certificate_.dual, rel=1e-3)
     assert y[-1] == pytest.approx(best.group_errors_.max(), rel=0.02)
     assert y[0] > 1.02 * y[-1]
-
-
-def test_a_gap_that_cannot_close_has_a_frontier_that_says_so():
-    rng = np.random.default_rng(1)  # the second group has ten times the spread in every direction
-    X = np.vstack([rng.normal(size=(100, 4)), 10 * rng.normal(size=(60, 4))])
-    groups = np.repeat(["a", "b"], [100, 60])
-    curve = FrontierDisplay.from_estimator(StandardPCA(1).fit(X), X, sensitive_features=groups).curve
-    smallest = -JointRange.from_moments(GroupMoments.from_data(X, groups), 1).extreme_gaps()[1]
-    assert smallest > 0
-    assert curve.points[-1, 1] == pytest.approx(smallest, rel=1e-9)
-    assert curve.least(1e6) == pytest.approx(smallest, rel=1e-9)
-
-
-def test_the_joint_range_is_about_the_point_that_the_estimators_subtract(two):
-    X, groups = two
-    half = np.random.default_rng(0).permutation(320) < 150
-    fitted = fits(X[half], groups[half]) | {"LEACE": LEACE(2).fit(X[half], sensitive_features=groups[half])}
-    held_out = GroupMoments.from_data(X[~half], groups[~half])
-    display = JointRangeDisplay.from_estimator(fitted, X[~half], sensitive_features=groups[~half])
-    drawn = {line.get_label(): line.get_xydata()[0] for line in display.lines_}
-    leace = fitted["LEACE"]
-    operator = leace.axes_ @ leace.components_
-    for name, fit in fitted.items():
-        if name == "LEACE":  # does not project, and is drawn as it is applied
-            expected = metrics.operator_errors(held_out, operator, mean=leace.mean_, centring="fitted")
-        else:
-            expected = metrics.group_errors(held_out, fit.subspace_)
-            np.testing.assert_allclose(display.joint.pair(fit.components_.T), expected, rtol=1e-9)
-        np.testing.assert_allclose(drawn[name], expected, rtol=1e-9)
-    edge = display.edge_.get_xydata()
-    for V in projections(6, 2, 100):  # no point of the edge is worse for both groups than what a projection reaches
-        assert not (edge > errors_of(held_out, V, leace.mean_) + 1e-9).all(axis=1).any()
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("error of azure", "error of beige")
-    assert set(display.frame_["kind"]) == {"boundary", "edge", "estimator"}
-    near = JointRangeDisplay.from_estimator(
-        {name: fitted[name] for name in ("PCA", "u-FPCA")}, moments=held_out, zoom=True
-    )
-    assert np.ptp(near.ax_.get_xlim()) < 0.8 * np.ptp(display.ax_.get_xlim())
 
 
 def test_the_group_gap_shows_the_frame_of_groups_with_its_intervals(three):
     X, groups = three
     fitted = fits(X, groups)
     display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=groups, metric="loss", n_boot=100)
-    frame = GroupFrame(estimator=fitted, X=X, sensitive_features=groups, metrics="loss")
+    frame = es.GroupFrame(estimator=fitted, X=X, sensitive_features=groups, metrics="loss")
     assert [line.get_label() for line in display.lines_] == list(fitted)
     for line, bars in zip(display.lines_, display.intervals_, strict=True):
         name, segments = line.get_label(), bars.get_segments()
@@ -165,87 +104,45 @@ def test_the_group_gap_shows_the_frame_of_groups_with_its_intervals(three):
         np.testing.assert_array_equal([segment[:, 1] for segment in segments], rows[["low", "high"]])
         np.testing.assert_array_equal([segment[0, 0] for segment in segments], line.get_xdata())
     assert (display.frame_["low"] <= display.frame_["high"]).all()
-    places = [label.get_text() for label in display.ax_.get_xticklabels()]
-    assert places == ["azure", "beige", "crimson", "all rows"]
-    assert display.ax_.get_ylabel() == "loss"
-    looks = [(line.get_marker(), line.get_fillstyle(), line.get_markerfacecolor()) for line in display.lines_]
-    assert len(set(looks)) == len(looks)
 
 
-def test_one_estimator_shows_groups_by_their_own_looks_and_a_dollar_is_no_formula(three):
-    X, groups = three
-    fitted = StandardPCA(2).fit(X)
-    display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=groups, n_boot=None)
-    assert len({line.get_marker() for line in display.lines_}) == 4
-    assert len(display.plot(overall=False).lines_) == 3
-    assert display.intervals_ == []
-    assert display.ax_.get_title(loc="left") == "PCA"
-    moments = GroupMoments.from_data(X, pd.DataFrame({"block": np.arange(380) % 40, "$tone$": groups}))
-    drawn = GroupGapDisplay.from_estimator(fitted, moments=moments, n_boot=50, metric=lambda m, s: m.n)
-    assert drawn.frame_["value"].tolist() == [200, 120, 60, 380]
-    pairs = pd.DataFrame({"colour": groups, "price": np.array(["$1", "$2"])[np.arange(380) % 2]})
-    display = GroupGapDisplay.from_estimator(fitted, X, sensitive_features=pairs, n_boot=None)
-    assert display.frame_["group"].iloc[0] == "colour=azure, price=$1"
-    display.figure_.canvas.draw()
-
-
-# -- as scikit-learn's --------------------------------------------------------------------------------------------
-
-
-def test_axes_are_given_or_made_and_settings_stay(two):
+def test_the_joint_range_shows_the_errors_of_the_two_groups(two):
     X, groups = two
-    before, fitted = dict(mpl.rcParams), fits(X, groups)
-    for kind in (FrontierDisplay, JointRangeDisplay, GroupGapDisplay):
-        figure, panels = plt.subplots(1, 2)
-        display = kind.from_estimator(fitted, X, sensitive_features=groups, ax=panels[1])
-        assert (display.ax_, display.figure_) == (panels[1], figure)
-        assert not panels[0].has_data()
-        assert display.plot() is display
-        assert display.ax_ is not panels[1]
-        assert display.figure_.get_layout_engine() is not None
-        assert display.ax_.get_legend() is not None
-        assert display.plot(legend=False).ax_.get_legend() is None
-        display.figure_.canvas.draw()
-        assert dict(mpl.rcParams) == before
-
-
-def test_without_matplotlib_the_extra_is_named(two, monkeypatch):
-    X, groups = two
-    found = builtins.__import__
-
-    def no_matplotlib(name, *args, **kwargs):
-        if name.partition(".")[0] == "matplotlib":
-            raise ImportError("No module named 'matplotlib'")
-        return found(name, *args, **kwargs)
-
-    for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", no_matplotlib)
-    with pytest.raises(ConfigurationError, match=r"pip install 'evenspan\[audit\]'"):
-        JointRangeDisplay.from_estimator(StandardPCA(2).fit(X), X, sensitive_features=groups)
+    fitted, moments = fits(X, groups), GroupMoments.from_data(X, groups)
+    display = JointRangeDisplay.from_estimator(fitted, X, sensitive_features=groups)
+    edge = display.edge_.get_xydata()
+    for line, (name, fit) in zip(display.lines_, fitted.items(), strict=True):
+        errors = metrics.group_errors(moments, fit.subspace_)
+        assert line.get_label() == name
+        np.testing.assert_allclose(line.get_xydata()[0], errors, rtol=1e-9)
+        assert not (edge > errors + 1e-9).all(axis=1).any()  # no point of the edge is worse for both groups
 
 
 def test_what_does_not_fit_together_is_refused(three, two):
     X, _ = two
     pca = StandardPCA(2).fit(X)
-    other = {"three": StandardPCA(3).fit(X), "scaled": StandardPCA(2, standardize=True).fit(X),
-             "half": StandardPCA(2).fit(X[:100])}  # fmt: skip
+    scaled, half = StandardPCA(2, standardize=True).fit(X), StandardPCA(2).fit(X[:100])
     every = StandardPCA(2).fit(three[0])
-    one = (X, np.zeros(320, dtype=int))
-    cases = [
-        (ConfigurationError, f"PCA and {name} differ in .*{what}", kind, {"PCA": pca, name: other[name]}, two, {})
-        for kind in (FrontierDisplay, JointRangeDisplay)
-        for name, what in (("three", "n_components"), ("scaled", "scale"), ("half", "mean"))
-    ]
     for error, match, kind, estimator, part, options in [
-        *cases,
-        (ConfigurationError, "empty dict", JointRangeDisplay, {}, two, {}),
+        (ConfigurationError, "differ in n_comp", JointRangeDisplay, {"a": pca, "b": StandardPCA(3).fit(X)}, two, {}),
+        (ConfigurationError, "differ in .*scale", JointRangeDisplay, {"a": pca, "b": scaled}, two, {}),
+        (ConfigurationError, "differ in mean", FrontierDisplay, {"a": pca, "b": half}, two, {}),
         (GroupError, "3 groups .*; the joint range", JointRangeDisplay, every, three, {}),
         (GroupError, "with against='worst'", FrontierDisplay, every, three, {"against": "gap"}),
         (ConfigurationError, "against='loss'", FrontierDisplay, pca, two, {"against": "loss"}),
-        (GroupError, "one group only", FrontierDisplay, pca, one, {}),
         (ConfigurationError, "a display shows one", GroupGapDisplay, pca, two, {"metric": ["error", "loss"]}),
         (ConfigurationError, "level=95", GroupGapDisplay, pca, two, {"level": 95}),
     ]:
         with pytest.raises(error, match=match):
             kind.from_estimator(estimator, part[0], sensitive_features=part[1], **options)
+
+
+def test_estimators_are_known_by_class_and_settings():
+    made = {name: of_estimator(method.make(2, 0)) for name, method in METHODS.items()}
+    assert made == {name: name for name in METHODS}
+    others = {"FKKM": es.FairKernelKMeans(2), "Fair kernel PCA": es.FairKernelPCA(2),
+              "Streaming mean matching": es.StreamingFairPCA(2, constraint="mean"),
+              "PCA": es.StreamingFairPCA(2, constraint="vanilla")}  # fmt: skip
+    assert {name: of_estimator(estimator) for name, estimator in others.items()} == {name: name for name in others}
+    with pytest.raises(ConfigurationError, match="PCA is no method"):
+        of_estimator(PCA(2))

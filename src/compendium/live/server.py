@@ -26,7 +26,7 @@ from traitlets.config import Config
 
 from compendium import paths
 from compendium.book.pages import environment
-from evenspan.core.ending import SIGNALS
+from compendium.workers import SIGNALS
 from evenspan.core.errors import ConfigurationError, FairError
 
 from . import kernel, pages, tables

@@ -14,7 +14,7 @@ from ..core.errors import ConfigurationError, DataError, FeatureTypeError
 from ..core.inputs import warn_caller
 from ..core.options import Option, Options, flag, one_of, whole
 from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, use_of
-from .read import no_such_column
+from .table import no_such_column
 
 
 class TableEncoder(Options, TransformerMixin, BaseEstimator):

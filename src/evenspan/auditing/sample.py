@@ -17,7 +17,8 @@ from .columns import MARKS, Target, use_of
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import groups_table, holdout_mask, intersection, used_rows
 from .progress import progress_of
-from .read import UNNAMED, Table, open_table
+from .read import open_table
+from .table import UNNAMED, Table
 
 #: Name of the attribute that numbers the blocks in blocked moments.
 BLOCK = "block"

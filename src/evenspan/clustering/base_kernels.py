@@ -4,8 +4,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, linear_kernel
 
-from ..core.errors import DataError, FairWarning
-from ..core.inputs import require_memory, require_points, warn_caller
+from ..core.errors import DataError
+from ..core.inputs import require_memory, require_points
+from ..core.linalg import require_symmetric
 from ..core.options import whole
 
 #: In the order of the paper's stacks; ``base_kernel`` counts them from 1.
@@ -15,21 +16,11 @@ KERNEL_NAMES = (
     "polynomial (x'y)^4",
     "polynomial (x'y + 1)^2",
     "polynomial (x'y + 1)^4",
-    "Gaussian, s^2 = D^2 / 8",
-    "Gaussian, s^2 = D^2 / 4",
-    "Gaussian, s^2 = D^2 / 2",
-    "Gaussian, s^2 = D^2",
-    "Gaussian, s^2 = 2 D^2",
-    "Gaussian, s^2 = 4 D^2",
-    "Gaussian, s^2 = 8 D^2",
+    *(f"Gaussian, s^2 = {square}" for square in ("D^2 / 8", "D^2 / 4", "D^2 / 2", "D^2", "2 D^2", "4 D^2", "8 D^2")),
 )
 #: Constant and power of those that are powers of inner products; kernels from 6 on are Gaussian, number 9 with s = D.
 POLYNOMIALS = {1: (0.0, 1), 2: (0.0, 2), 3: (0.0, 4), 4: (1.0, 2), 5: (1.0, 4)}
 UNIT_WIDTH = 9
-
-
-class CentralPointWarning(FairWarning):
-    """Some points lie at the mean of the feature space, where a centred kernel has nothing to normalise."""
 
 
 def twelve_kernels(X) -> np.ndarray:
@@ -115,37 +106,25 @@ def center_and_normalise(K) -> np.ndarray:
     Parameters
     ----------
     K : array-like of shape (n, n)
-        A kernel matrix; its symmetric part is taken.
+        A symmetric kernel matrix, one at a time.
 
     Returns
     -------
     ndarray of shape (n, n)
-        Symmetric, with ones on the diagonal. A point at the mean of the feature space, of length zero
-        after centring, gets zeros elsewhere and a 1 on the diagonal, with a ``CentralPointWarning``.
+        Symmetric, with ones on the diagonal. A point at the mean of the feature space has no length and is refused.
     """
-    K = np.asarray(K, dtype=np.float64)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or not np.isfinite(K).all():
-        raise DataError(
-            f"K has shape {K.shape}; needed is a square matrix (n, n) of finite numbers, one kernel at a time."
-        )
-    K = 0.5 * (K + K.T)
+    K = require_symmetric(K, "K")
     means, size = K.mean(axis=1), float(np.diagonal(K).max())
     K = K - ((means[:, None] + means) - means.mean(axis=0))
     lengths = np.diagonal(K)
-    cut = 64.0 * float(np.finfo(np.float64).eps) * size
-    if lengths.min() < -cut:
+    bad = np.flatnonzero(lengths <= 64.0 * float(np.finfo(np.float64).eps) * size)
+    if len(bad):
         raise DataError(
-            f"the kernel has negative diagonal entries after centring (the lowest is {lengths.min():.3g}): it is not "
-            "positive semidefinite and cannot be normalised. Pass a positive semidefinite kernel."
+            f"{len(bad)} of {len(K)} samples have no length after centring, the first is row {bad[0]} with square "
+            f"{lengths[bad[0]]:.3g}: they lie at the mean of the feature space, or the kernel is not positive "
+            "semidefinite. Drop them, or pass a positive semidefinite kernel."
         )
-    central = lengths <= cut
-    if central.any():
-        warn_caller(
-            f"{int(central.sum(axis=0))} of {len(K)} points lie at the mean of the feature space, the first is row "
-            f"{int(np.argmax(central))}. Their kernel values with all others become 0. Drop them if they are empty.",
-            CentralPointWarning,
-        )
-    scale = np.where(central, 0.0, 1.0 / np.sqrt(np.where(central, 1.0, lengths)))
+    scale = 1.0 / np.sqrt(lengths)
     K = K * (scale[:, None] * scale)
     np.fill_diagonal(K, 1.0)
     return K

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..core.answer import Certificate
-from ..core.cluster_counts import tally
 from ..core.errors import NotSolvedError
 from .kernels import DENSE, Gram, indicator
 
@@ -29,17 +28,12 @@ def certified(problem: str, reached: float, bound: float, gram: Gram, weight: fl
 def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int, rng: np.random.Generator) -> float:
     r"""What no clustering exceeds, from kernel and fairness together; the constant vector, which all have, is apart.
 
-    With :math:`M = K - \lambda G G^\top` and the scaled indicator :math:`H = Y (Y^\top Y)^{-1/2}`, whose orthonormal
-    columns have the constant vector in their span,
-
-    .. math:: \operatorname{tr} H^\top M H \le \tfrac1n \mathbf 1^\top M \mathbf 1 + \sum_{i < c} \lambda_i (P M P),
-        \qquad P = I - \tfrac1n \mathbf 1 \mathbf 1^\top .
-
-    It is never above the sum of the c largest eigenvalues of K less the weight times the lowest regulariser.
-
-    For more than 600 points the eigenvalues are those of Lanczos steps, each raised by the length of its residual. One
-    that these steps overlook altogether would go unnoticed.
+    :math:`\tfrac1n \mathbf 1^\top M \mathbf 1 + \sum_{i < c} \lambda_i (P M P)`, with :math:`M = K - \lambda G G^\top`
+    and :math:`P = I - \tfrac1n \mathbf 1 \mathbf 1^\top`.
     """
+    # The scaled indicator Y (Y^T Y)^(-1/2) has orthonormal columns with the constant vector in their span. For more
+    # than 600 points the eigenvalues are those of Lanczos steps, each raised by the length of its residual; one that
+    # these steps overlook altogether would go unnoticed.
     n, m = gram.n, int(codes.max(initial=0)) + 1
     G = indicator(codes, m)
 
@@ -49,7 +43,7 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
         return V - V.mean(axis=0)
 
     ones = np.ones((n, 1))
-    sizes = tally(codes, np.zeros(n, dtype=np.intp), m, 1)[:, 0].astype(float)
+    sizes = np.bincount(codes, minlength=m).astype(float)
     constant = float(gram.product(ones).sum(axis=None)) - weight * float((sizes**2).sum(axis=0))
     if n_clusters == 1:
         return constant / n

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +23,7 @@ from ..core.inputs import (
     require_numeric_columns,
     require_points,
     warn_caller,
+    warn_of_order,
 )
 from ..core.options import Option, Options, number, one_of, whole
 
@@ -32,16 +32,7 @@ WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
-    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves labels and their counts.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenspan import FairnessFirstClustering
-    >>> X, sex = np.array([[0.0], [1.0], [8.0], [9.0]]), ["f", "m", "f", "m"]
-    >>> FairnessFirstClustering(2).fit(X, sensitive_features=sex).counts_.balance
-    1.0
-    """
+    """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves ``labels_`` and ``counts_``."""
 
     _options: ClassVar[Mapping[str, Option]] = {"on_single_group": one_of("raise", "warn")}
 
@@ -74,6 +65,7 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         """The table, the group codes of its rows, the number of clusters and the generator, all checked."""
         self._check_options()
         rng = require_generator(self.random_state)
+        warn_of_order(X, sensitive_features)
         X = numeric_table(self, X, **checks)
         codes = self._groups(sensitive_features, X.shape[0])
         return X, codes, require_clusters(self.n_clusters, X.shape[0]), rng
@@ -101,28 +93,33 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         return ClusterCounts(self.group_labels_, np.arange(n_clusters), counts)
 
 
-class CentreClusterer(FairClusterer):
-    """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
+class NearestCentre:
+    """Mixin of the clusterers that put new rows into the cluster with the nearest centre, ``_nearest(X)``."""
 
     def predict(self, X) -> np.ndarray:
-        """The cluster whose centre is nearest to each row.
+        """The cluster whose centre is nearest to each row, with a kernel in its feature space.
 
-        Groups play no part: how fair the answer is for new rows, ``ClusterCounts.from_labels(labels, groups)`` says. On
-        the fitting sample it need not be ``labels_``, which pay for fairness.
+        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (m, d)
-            New rows.
+            New rows, or their kernel values (m, n) with the fitting sample if ``kernel="precomputed"``.
 
         Returns
         -------
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = numeric_table(self, X, reset=False, accept_sparse=self.__sklearn_tags__().input_tags.sparse and "csr")
-        origin = 0.0 if issparse(X) else self.centers_.mean(axis=0)  # far from zero distances lose their digits
-        return pairwise_distances_argmin(X - origin if not issparse(X) else X, self.centers_ - origin)
+        return self._nearest(numeric_table(self, X, reset=False))
+
+
+class CentreClusterer(NearestCentre, FairClusterer):
+    """Base of the clusterers whose clusters have centres among the features, ``centers_`` of shape (c, d)."""
+
+    def _nearest(self, X: np.ndarray) -> np.ndarray:
+        origin = self.centers_.mean(axis=0)  # far from zero distances lose their digits
+        return pairwise_distances_argmin(X - origin, self.centers_ - origin)
 
 
 def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:

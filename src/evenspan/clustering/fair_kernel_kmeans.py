@@ -16,7 +16,7 @@ from .estimator import WEIGHT, FairClusterer
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
-from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
+from .weight_rule import WEIGHT_OR_RULE, settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +152,13 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     def fit(self, X, y=None, *, sensitive_features):
         X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
-        found, self.fairness_weight_, self.search_ = settle(
-            self.fairness_weight,
-            lambda weight: self._updates(gram, codes, start, weight),
-            lambda found: {
-                **shares_of(self._counts(found.labels, codes, c)),
-                "objective": found.objective,
-                "n_sweeps": found.n_sweeps,
-            },
-        )
+
+        def solve(weight: float) -> tuple[RowUpdates, ClusterCounts, dict]:
+            found = self._updates(gram, codes, start, weight)
+            facts = {"objective": found.objective, "n_sweeps": found.n_sweeps}
+            return found, self._counts(found.labels, codes, c), facts
+
+        found, self.fairness_weight_, self.search_ = settle(self.fairness_weight, solve)
         if self.swaps:
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
@@ -182,12 +180,12 @@ class FairKernelKMeans(KernelInput, FairClusterer):
 
         Parameters
         ----------
-        X : array-like or DataFrame of shape (n, d)
-            What ``fit`` takes.
+        X : as in ``fit``
+            The rows.
         weights : iterable of float
             Fairness weights, at least 0.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row.
+        sensitive_features : as in ``fit``
+            Their groups.
 
         Returns
         -------

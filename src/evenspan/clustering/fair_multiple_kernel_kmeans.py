@@ -1,7 +1,6 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,17 +16,7 @@ from .estimator import FairClusterer, numeric_table, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
-from .weight_rule import WEIGHT_OR_RULE, settle, shares_of
-
-
-@dataclass(frozen=True, eq=False)
-class Rounds:
-    """Where the alternation ended: labels, kernel weights, the objective after each round, and whether at rest."""
-
-    labels: np.ndarray
-    gamma: np.ndarray
-    history: tuple[float, ...]
-    converged: bool
+from .weight_rule import WEIGHT_OR_RULE, settle
 
 
 class FairMultipleKernelKMeans(FairClusterer):
@@ -53,14 +42,8 @@ class FairMultipleKernelKMeans(FairClusterer):
     weights_from : {"shifted", "unshifted"}, default "shifted"
         "unshifted" weighs the kernels by :math:`\operatorname{tr} K_p (I - Y (Y^\top Y)^{-1} Y^\top)`, without shift
         and fairness term. The two steps then have different objectives, and their alternation need not descend.
-    init : {"relaxed"} or array-like of shape (n,), default "relaxed"
-        The start: relaxed kernel k-means on the sum of the kernels, or labels.
-    max_iter : int, default 10
-        Alternations at most; the published program has 10.
-    tol : float, default 1e-10
-        From the third round on, a smaller relative change of the objective ends them.
-    random_state, on_single_group : as in ``FairKernelKMeans``
-        The generator is for the start.
+    init, max_iter, tol, random_state, on_single_group : as in ``FairKernelKMeans``
+        The relaxed start is that of the sum of the kernels; rounds take the place of passes.
 
     Attributes
     ----------
@@ -145,28 +128,22 @@ class FairMultipleKernelKMeans(FairClusterer):
         equal = np.full(len(stack), 1.0 / len(stack))
         start = starting_point(DenseGram(weighted(stack, equal)), self.init, c, rng)
 
-        found, self.fairness_weight_, self.search_ = settle(
-            self.fairness_weight,
-            lambda weight: self._alternate(stack, codes, start, c, weight),
-            lambda found: {
-                **shares_of(self._counts(found.labels, codes, c)),
-                "objective": found.history[-1],
-                "n_rounds": len(found.history),
-            },
-        )
-        self._store_labels(found.labels, codes, c)
-        self.initial_labels_, self.kernel_weights_, self.history_ = start, found.gamma, found.history
-        self.objective_, self.n_iter_, self.converged_ = found.history[-1], len(found.history), found.converged
+        def solve(weight: float) -> tuple[tuple, ClusterCounts, dict]:
+            found = labels, _, history, _ = self._alternate(stack, codes, start, c, weight)
+            return found, self._counts(labels, codes, c), {"objective": history[-1], "n_rounds": len(history)}
+
+        (labels, gamma, history, converged), self.fairness_weight_, self.search_ = settle(self.fairness_weight, solve)
+        self._store_labels(labels, codes, c)
+        self.initial_labels_, self.kernel_weights_, self.history_ = start, gamma, history
+        self.objective_, self.n_iter_, self.converged_ = history[-1], len(history), converged
         # of the final kernel, whose fairness term has the sum of the squared weights as a factor
-        gram = DenseGram(weighted(stack, found.gamma))
-        weight = self.fairness_weight_ * float((found.gamma**2).sum(axis=0))
+        gram = DenseGram(weighted(stack, gamma))
+        weight = self.fairness_weight_ * float((gamma**2).sum(axis=0))
         value = clustered_trace(gram, self.labels_, c) - weight * self.counts_.regulariser
         problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
         self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
-        if not found.converged:
-            warn_caller(
-                f"points still moved in the last of {self.n_iter_} rounds. Raise max_iter.", NotConvergedWarning
-            )
+        if not converged:
+            warn_caller(f"points still moved in round {self.n_iter_}, the last. Raise max_iter.", NotConvergedWarning)
         return self
 
     def _stack(self, X) -> np.ndarray:
@@ -174,7 +151,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         if self.kernels == "twelve":
             return twelve_kernels(numeric_table(self, X))
         X = np.asarray(X)
-        if X.ndim != 3 or not len(X):
+        if X.ndim != 3 or X.shape[1] != X.shape[2] or not X.size:
             raise DataError(
                 f"kernels='precomputed' and X has shape {X.shape}; needed is a stack of kernel matrices (m, n, n). For "
                 "one matrix pass X[None]."
@@ -184,7 +161,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         checked = [checked_kernel(K, f"kernel {p} of the stack") for p, K in enumerate(X)]
         return X if all(np.may_share_memory(K, X) for K in checked) else np.stack(checked)
 
-    def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> Rounds:
+    def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> tuple:
+        """Labels, kernel weights, the objective after each round, and whether the last one moved nothing."""
         gamma, history, moved = np.full(len(stack), 1.0 / len(stack)), [], 1
         traces = np.trace(stack, axis1=1, axis2=2, dtype=np.float64)
         shift = weight * float(np.bincount(codes).max(axis=0)) * len(codes)
@@ -193,14 +171,15 @@ class FairMultipleKernelKMeans(FairClusterer):
             gram, scale = DenseGram(weighted(stack, gamma)), float((gamma**2).sum(axis=0))
             found = row_updates(gram, codes, labels, n_clusters, weight * scale, max_sweeps=1)
             labels, moved = found.labels, found.n_moves
-            within = traces - reached(stack, labels, n_clusters)
+            Y = indicator(labels, n_clusters) / np.sqrt(np.bincount(labels, minlength=n_clusters))
+            within = traces - np.array([np.einsum("nk,nk->", Y, DenseGram(K).product(Y)) for K in stack])
             h = within + fairness_part(self._counts(labels, codes, n_clusters), weight)
             gamma = kernel_weights(h if self.weights_from == "shifted" else within, float(traces.max(axis=0)) + shift)
             history.append(float((gamma**2 * h).sum(axis=0)))
             steady = rounds >= 2 and abs(history[-1] - history[-2]) < self.tol * abs(history[-1])
             if (rounds >= 3 and steady) or (moved == 0 and steady):
                 break
-        return Rounds(labels, gamma, tuple(history), moved == 0)
+        return labels, gamma, tuple(history), moved == 0
 
 
 def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:
@@ -210,12 +189,6 @@ def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:
         if share:
             total += stack.dtype.type(share**2) * K
     return total
-
-
-def reached(stack: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    r"""The traces :math:`\sum_k y_k^\top K_p y_k / n_k` of all kernels, shape (m,)."""
-    Y = indicator(labels, n_clusters) / np.sqrt(np.bincount(labels, minlength=n_clusters))
-    return np.array([np.einsum("nk,nk->", Y, DenseGram(K).product(Y)) for K in stack])
 
 
 def fairness_part(counts: ClusterCounts, weight: float) -> float:

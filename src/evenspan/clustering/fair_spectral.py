@@ -1,20 +1,19 @@
 """Fair spectral clustering (Kleindessner et al. 2019): the relaxed problem by null space or Lanczos, then k-means."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..core.answer import Certificate, ky_fan_certificate
-from ..core.errors import ComponentsError, ConfigurationError, NotSolvedError
-from ..core.inputs import require_memory, warn_caller
-from ..core.linalg import complement, fix_signs, symmetrise, top_eigenspace
+from ..core.errors import ComponentsError, NotSolvedError
+from ..core.inputs import warn_caller
+from ..core.linalg import complement, fix_signs, span, symmetrise, top_eigenspace
 from ..core.options import Option, one_of, whole
 from .estimator import FairClusterer, plain_means
-from .graphs import looped, nearest_neighbour_graph, precomputed_graph
+from .graphs import nearest_neighbour_graph, precomputed_graph
 
 #: Up to so many samples "auto" takes the null space, whose certificate is a proof.
 NULL_SPACE = 800
@@ -24,18 +23,15 @@ TIE = 1e-9
 MAX_RESTARTS = 2000
 
 
-@dataclass(frozen=True)
-class FairEmbedding:
-    """The relaxed answer: coordinates of the samples, with what is known of their optimality."""
+class FairEmbedding(NamedTuple):
+    """The relaxed answer: coordinates (n, c) and eigenvalues (c,) on the feasible vectors, and how optimal they are.
 
-    #: The coordinates (n, c), and the eigenvalues (c,) of the Laplacian on the feasible vectors, increasing.
+    The gap is to the next eigenvalue. Lanczos has no certificate.
+    """
+
     H: np.ndarray
     eigenvalues: np.ndarray
-    #: By how much the next eigenvalue exceeds the last of them; inf if there is no next one.
     gap: float
-    #: Length of what remains of each eigenvalue equation (c,), relative to the largest possible eigenvalue.
-    residuals: np.ndarray
-    #: Of the trace; None for Lanczos.
     certificate: Certificate | None
 
 
@@ -52,6 +48,11 @@ def constraint_residual(F: np.ndarray, H: np.ndarray) -> float:
     return float(np.abs(F.T @ H / lengths).max(initial=0.0))
 
 
+def gap_after(values: np.ndarray, c: int) -> float:
+    """By how much the c-th of decreasing values exceeds the next; inf if there is no next one."""
+    return float(values[c - 1] - values[c]) if len(values) > c else np.inf
+
+
 def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, solver, rng) -> FairEmbedding:
     """The c smoothest vectors on the graph W, of positive degrees, that are orthogonal to the columns of F (n, m).
 
@@ -59,19 +60,15 @@ def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, 
     """
     weights = degrees if laplacian == "normalized" else np.ones(len(degrees))
     shift = 2.0 * float((degrees / weights).max())  # by Gershgorin no eigenvalue is larger
-    Q = _orthonormal(F / np.sqrt(weights)[:, None])
-    free = len(degrees) - Q.shape[1]
-    if c > free:
+    Q = span(F / np.sqrt(weights)[:, None])
+    n, free = len(degrees), len(degrees) - Q.shape[1]
+    most = free if solver == "null_space" else min(free, n - 3)
+    if c > most:
         raise ComponentsError(
-            f"n_clusters={c}, but only {free} independent vectors meet the {Q.shape[1]} group constraints on "
-            f"{len(degrees)} samples. Ask for at most {free} clusters."
+            f"n_clusters={c}, but only {free} independent vectors meet the {Q.shape[1]} group constraints on {n} "
+            f"samples, of which solver={solver!r} finds at most {most}. Ask for no more clusters."
         )
     if solver == "null_space":
-        require_memory(
-            12 * 8 * len(degrees) ** 2,
-            f"the null space of {len(degrees)} samples, twelve matrices of that size,",
-            "solver='lanczos' needs no such matrix.",
-        )
         found = _null_space(W, degrees, weights, F, c, shift)
     else:
         found = _lanczos(W, degrees, weights, Q, c, shift, rng)
@@ -83,15 +80,6 @@ def fair_embedding(W, degrees: np.ndarray, F: np.ndarray, c: int, *, laplacian, 
     return found
 
 
-def _orthonormal(C: np.ndarray) -> np.ndarray:
-    """Orthonormal basis of the columns of C, of their numerical rank."""
-    if not C.size:
-        return C[:, :0]
-    Q, T, _ = linalg.qr(C, mode="economic", pivoting=True, check_finite=False)
-    pivots = np.abs(np.diag(T))
-    return Q[:, pivots > 1e-10 * pivots[0]]
-
-
 def _null_space(W, degrees, weights, F, c, shift) -> FairEmbedding:
     W = W.toarray() if sparse.issparse(W) else W
     Z = complement(F)
@@ -101,22 +89,16 @@ def _null_space(W, degrees, weights, F, c, shift) -> FairEmbedding:
     half = linalg.solve_triangular(root, shifted, lower=True, check_finite=False)
     A = symmetrise(linalg.solve_triangular(root, half.T, lower=True, check_finite=False))
     values, U = top_eigenspace(A, min(c + 1, len(A)))
-    gap = float(values[c - 1] - values[c]) if len(values) > c else np.inf
-    values, U = values[:c], U[:, :c]
+    values, U, gap = values[:c], U[:, :c], gap_after(values, c)
     H = fix_signs(Z @ linalg.solve_triangular(root, U, lower=True, trans="T", check_finite=False))
     problem = "trace of H'(sD - L)H over H with H'DH = I and F'H = 0"
     certificate = ky_fan_certificate(A, U, problem, constraint_residual(F, H))
-    residuals = np.linalg.norm(A @ U - U * values, axis=0) / shift
-    return FairEmbedding(H, shift - values, gap, residuals, certificate)
+    return FairEmbedding(H, shift - values, gap, certificate)
 
 
 def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
     n, root = len(degrees), np.sqrt(weights)
     k = min(c + 1, n - Q.shape[1])  # one more, for the gap
-    if k >= n - 1:
-        raise ConfigurationError(
-            f"solver='lanczos' needs more than {n} samples for n_clusters={c}. Use solver='null_space'."
-        )
     diagonal = shift - degrees / weights
 
     def feasible(y):
@@ -138,10 +120,8 @@ def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
         ) from error
     order = np.argsort(-values, kind="stable")
     values, Y = values[order], np.linalg.qr(feasible(Y[:, order]))[0]
-    gap = float(values[c - 1] - values[c]) if k > c else np.inf
-    values, Y = values[:c], Y[:, :c]
-    residuals = np.linalg.norm(np.column_stack([operator(y) for y in Y.T]) - Y * values, axis=0) / shift
-    return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, residuals, None)
+    values, Y, gap = values[:c], Y[:, :c], gap_after(values, c)
+    return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, None)
 
 
 class FairSpectralClustering(FairClusterer):
@@ -164,7 +144,7 @@ class FairSpectralClustering(FairClusterer):
     n_clusters : int
         The number c, at most n less the rank of F.
     affinity : {"nearest_neighbors", "precomputed"}, default "nearest_neighbors"
-        The graph. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse.
+        The graph. With "precomputed", X is a symmetric non-negative matrix (n, n), dense or sparse, without empty rows.
     n_neighbors : int, default 20
         Neighbours in the symmetrised graph; all others, if there are fewer. More make it denser and better connected.
     laplacian : {"normalized", "unnormalized"}, default "normalized"
@@ -181,9 +161,6 @@ class FairSpectralClustering(FairClusterer):
     embedding_, eigenvalues_, eigengap_ : ndarray of shape (n, c), ndarray of shape (c,), float
         The relaxed indicators H; the smallest eigenvalues on the feasible vectors, increasing; the distance to the next
         one. If it is zero, H is one of many answers, and a warning says so.
-    residuals_ : ndarray of shape (c,)
-        Length of what remains of each eigenvalue equation, over the largest possible eigenvalue. A small one says that
-        there is an eigenvalue near, not that it is one of the smallest.
     constraint_residual_ : float
         Largest cosine between a column of F and a column of H.
     certificate_ : Certificate or None
@@ -196,7 +173,7 @@ class FairSpectralClustering(FairClusterer):
     ----------
     The coordinates of all groups have the same mean, to rounding: :math:`F^\top H = 0`. Nothing is promised about the
     clusters, which k-means forms afterwards: they may be as unfair as those of unconstrained spectral clustering, and
-    ``counts_`` says how unfair they are. A sample without an edge gets a self-loop, with a warning.
+    ``counts_`` says how unfair they are.
 
     Complexity
     ----------
@@ -250,13 +227,12 @@ class FairSpectralClustering(FairClusterer):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
         n, seed = len(codes), int(rng.integers(2**31))
         W = precomputed_graph(X) if self.affinity == "precomputed" else nearest_neighbour_graph(X, self.n_neighbors)
-        W, degrees, _ = looped(W)
+        degrees = np.asarray(W.sum(axis=1)).ravel()
         F = share_constraints(codes, len(self.group_labels_))
         self.solver_ = ("null_space" if n <= NULL_SPACE else "lanczos") if self.solver == "auto" else self.solver
         found = fair_embedding(W, degrees, F, c, laplacian=self.laplacian, solver=self.solver_, rng=rng)
         self.embedding_, self.eigenvalues_, self.eigengap_ = found.H, found.eigenvalues, found.gap
-        self.residuals_, self.certificate_ = found.residuals, found.certificate
-        self.constraint_residual_ = constraint_residual(F, found.H)
+        self.certificate_, self.constraint_residual_ = found.certificate, constraint_residual(F, found.H)
         means = plain_means(found.H, c, seed=seed, n_init=10)
         if (filled := len(np.unique(means.labels_))) < c:
             warn_caller(

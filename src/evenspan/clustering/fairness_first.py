@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 
-from ..core.cluster_counts import tally
+from ..core.cluster_counts import balance_of, tally
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.options import Option, number, whole
@@ -36,26 +36,18 @@ class Partition:
     def refresh(self) -> None:
         """Compute the sums anew, so that rounding does not accumulate."""
         self.sizes = self.counts.sum(axis=0).astype(float)
-        self.sums = np.zeros((self.n_clusters, self.X.shape[1]))
-        for k in range(self.n_clusters):
-            self.sums[k] = self.X[self.labels == k].sum(axis=0)
+        self.sums = np.array([self.X[self.labels == k].sum(axis=0) for k in range(self.n_clusters)])
         self.products = self.X @ self.sums.T
 
     @property
     def inertia(self) -> float:
         """The sum of squared distances of the points to the means of their clusters."""
-        means = self.sums / self.sizes[:, None]
-        return float(sum(((self.X[self.labels == k] - means[k]) ** 2).sum(axis=None) for k in range(self.n_clusters)))
-
-    @property
-    def balance(self) -> float:
-        """The smallest count of a group by the largest, in the least balanced cluster."""
-        return float((self.counts.min(axis=0) / self.counts.max(axis=0)).min(axis=0))
+        return self.scatter - float((np.einsum("kd,kd->k", self.sums, self.sums) / self.sizes).sum(axis=0))
 
     def summary(self, stage: str) -> dict:
         """What is kept of a stage at its end."""
         self.refresh()
-        return {"stage": stage, "inertia": self.inertia, "balance": self.balance}
+        return {"stage": stage, "inertia": self.inertia, "balance": balance_of(self.counts)}
 
     def move(self, i: int, target: int) -> None:
         """Take one point to another cluster."""
@@ -80,17 +72,13 @@ class Partition:
         self.products[:, target] += change
 
 
-def move_points(partition: Partition, lowest_balance: float) -> int:
+def move_points(p: Partition, lowest_balance: float) -> int:
     """Move points, always the one that lowers the sum of squares most, while clusters stay so balanced: how many."""
-    p, floor = partition, lowest_balance - 1e-12
-    every = np.arange(len(p.labels))
+    floor, every = lowest_balance - 1e-12, np.arange(len(p.labels))
     tie, moves = TIE * p.scatter, 0
-    removable, addable = np.empty(p.counts.shape, dtype=bool), np.empty(p.counts.shape, dtype=bool)
-    changed = range(p.n_clusters)
     while True:
-        for k in changed:
-            removable[:, k] = (p.sizes[k] > 1) & (_balances(p.counts[:, k], -1) >= floor)
-            addable[:, k] = _balances(p.counts[:, k], 1) >= floor
+        removable = (p.sizes > 1) & (_balances(p.counts, -1) >= floor)
+        addable = _balances(p.counts, 1) >= floor
         change = _move_changes(p)
         change[~addable[p.codes]] = np.inf
         change[~removable[p.codes, p.labels]] = np.inf
@@ -98,7 +86,6 @@ def move_points(partition: Partition, lowest_balance: float) -> int:
         i, target = np.unravel_index(change.argmin(axis=None), change.shape)
         if not change[i, target] < -tie:
             return moves
-        changed = int(p.labels[i]), int(target)
         p.move(int(i), int(target))
         moves += 1
 
@@ -114,20 +101,20 @@ def _move_changes(p: Partition) -> np.ndarray:
 
 
 def _balances(counts: np.ndarray, step: int) -> np.ndarray:
-    """The balance of one cluster after a point of each group in turn has gone (-1) or come (1), shape (G,)."""
-    after = counts + step * np.eye(len(counts), dtype=np.int64)
+    """The balance (G, c) of every cluster after a point of each group in turn has gone (-1) or come (1)."""
+    after = counts + step * np.eye(len(counts), dtype=np.int64)[:, :, None]
     return after.min(axis=1) / np.maximum(after.max(axis=1), 1)
 
 
-def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
+def swap_points(p: Partition, max_sweeps: int) -> tuple[int, int, bool]:
     """Swap each point in turn with the best partner of its group, if any lowers the sum of squares.
 
     Returns the numbers of swaps and of sweeps, and whether the last sweep found none.
     """
     swaps = 0
     for sweep in range(1, max_sweeps + 1):
-        partition.refresh()
-        found = sum(_sweep(partition, np.flatnonzero(partition.codes == j)) for j in range(len(partition.counts)))
+        p.refresh()
+        found = sum(_sweep(p, np.flatnonzero(p.codes == j)) for j in range(len(p.counts)))
         swaps += found
         if not found:
             return swaps, sweep, True
@@ -135,45 +122,19 @@ def swap_points(partition: Partition, max_sweeps: int) -> tuple[int, int, bool]:
 
 
 def _sweep(p: Partition, members: np.ndarray) -> int:
-    tie, swaps, at = TIE * p.scatter, 0, 0
-    points = p.X[members]
-    width = max(ENTRIES // max(len(members), 1), NARROW)
-    while True:
-        hopeful = at + np.flatnonzero(_hopeful(p, members)[at:])
-        found = None
-        start, step = 0, NARROW
-        while start < len(hopeful) and found is None:
-            part = hopeful[start : start + step]
-            change = _swap_changes(p, members[part], members, points[part] @ points.T)
-            gaining = change.min(axis=1) < -tie
-            if gaining.any():
-                first = int(gaining.argmax())
-                found = int(part[first]), int(change[first].argmin())
-            start, step = start + step, min(2 * step, width)
-        if found is None:
-            return swaps
-        p.swap(int(members[found[0]]), int(members[found[1]]))
-        swaps, at = swaps + 1, found[0] + 1
-
-
-def _hopeful(p: Partition, members: np.ndarray) -> np.ndarray:
-    """Points for which a lower bound does not rule out that some swap helps; O(c) for each."""
-    # In the change for i in cluster a and j in b, x_j'(m_a - m_b) is at most its maximum over b, and |x_i - x_j| at
-    # most |x_i - m_b| plus the radius of b.
-    every, labels, inverse = np.arange(len(members)), p.labels[members], 1.0 / p.sizes
-    near = p.products[members] * inverse
-    own = near[every, labels][:, None]
-    within = np.einsum("kd,kd->k", p.sums, p.sums) * inverse**2
-    distances = np.sqrt(np.maximum(p.squares[members][:, None] - 2.0 * near + within, 0.0))
-    order = np.argsort(labels, kind="stable")
-    present, firsts = np.unique(labels[order], return_index=True)
-    nearest, radius = np.full((p.n_clusters, p.n_clusters), -np.inf), np.zeros(p.n_clusters)
-    nearest[:, present] = np.maximum.reduceat((near - own)[order], firsts, axis=0).T
-    radius[present] = np.maximum.reduceat(distances[every, labels][order], firsts)
-    bound = 2.0 * (own - near - nearest[labels])
-    bound -= (inverse[labels][:, None] + inverse) * (distances + radius) ** 2
-    bound[every, labels] = np.inf
-    return bound.min(axis=1) < 0.0
+    tie, swaps, at, width = TIE * p.scatter, 0, 0, NARROW
+    points, widest = p.X[members], max(ENTRIES // max(len(members), 1), NARROW)
+    while at < len(members):
+        part = slice(at, at + width)
+        change = _swap_changes(p, members[part], members, points[part] @ points.T)
+        gaining = change.min(axis=1) < -tie
+        if not gaining.any():
+            at, width = at + width, min(2 * width, widest)
+            continue
+        first = int(gaining.argmax())
+        p.swap(int(members[at + first]), int(members[change[first].argmin()]))
+        swaps, at, width = swaps + 1, at + first + 1, NARROW
+    return swaps
 
 
 def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -243,8 +204,8 @@ class FairnessFirstClustering(CentreClusterer):
 
     Complexity
     ----------
-    k-means in every group; O(n c log n) for the division; O(n (c + d)) for each move or swap; O(n^2 d / G)
-    for a pass of stage 3. Memory O(n (c + d)), and no n x n object.
+    k-means in every group; O(n c log n) for the division; O(n (c + d)) for each move or swap; O(n^2 d / G) for a pass
+    of stage 3. Memory O(n (c + d)), and no n x n object.
 
     References
     ----------
@@ -283,7 +244,7 @@ class FairnessFirstClustering(CentreClusterer):
             Z = np.linalg.qr(Z.T, mode="r").T  # the same points turned: all inner products stay
         partition = Partition(Z, codes, fair_start(Z, codes, c, rng), c)
         start = partition.summary("fair start")
-        self.n_moves_ = move_points(partition, self.threshold * partition.balance)
+        self.n_moves_ = move_points(partition, self.threshold * start["balance"])
         moved = partition.summary("moves")
         self.n_swaps_, self.n_iter_, self.converged_ = swap_points(partition, self.max_iter)
         self.stages_ = start, moved, partition.summary("swaps")
@@ -291,11 +252,7 @@ class FairnessFirstClustering(CentreClusterer):
         self.centers_ = np.array([X[self.labels_ == k].mean(axis=0) for k in range(c)])
         self.inertia_ = float(((X - self.centers_[self.labels_]) ** 2).sum(axis=None))
         if not self.converged_:
-            warn_caller(
-                f"after {self.max_iter} passes swaps still lower the sum of squares. Raise max_iter to go on; "
-                "converged_ is False until then.",
-                NotConvergedWarning,
-            )
+            warn_caller(f"swaps still help after {self.max_iter} passes. Raise max_iter.", NotConvergedWarning)
         return self
 
 
@@ -318,8 +275,7 @@ def fair_start(X: np.ndarray, codes: np.ndarray, n_clusters: int, rng: np.random
         sizes[matched] += weights
     merged = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], reference)
     for empty in np.flatnonzero(sizes == 0):  # fewer different points than clusters
-        sizes[sizes.argmax()] -= 1
-        sizes[empty] = 1
+        sizes[[sizes.argmax(), empty]] += [-1, 1]
     shares, labels = fair_counts(group_sizes, sizes), np.empty(len(X), dtype=np.intp)
     for j, points in enumerate(groups):
         labels[codes == j] = transport(squared_distances(points, merged), shares[j])
@@ -330,9 +286,6 @@ def _means(points: np.ndarray, k: int, rng: np.random.Generator) -> tuple[np.nda
     """Centres (k, d) and labels of k-means."""
     means = plain_means(points, k, seed=int(rng.integers(2**31)), n_init=10)
     return means.cluster_centers_, means.labels_
-
-
-# -- fair shares as whole numbers, and the cheapest assignment that has them -------------------------------------------
 
 
 def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -351,30 +304,27 @@ def fair_counts(group_sizes: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     while first < last:  # the highest value that some table reaches
         middle = (first + last + 1) // 2
         found = _rounding(low, rest, group_sizes, values[middle])
-        if found is None:
-            last = middle - 1
-        else:
-            first, best = middle, found
+        first, last, best = (first, middle - 1, best) if found is None else (middle, last, found)
     return best
 
 
 def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balance: float) -> np.ndarray | None:
     """The table nearest to the shares in which every cluster is so balanced; None where there is none."""
     G, c = low.shape
-    slack = 1e-12
     down, up = low.min(axis=0), low.max(axis=0)
     lowest, highest = low == down, low == up
-    wide = down >= (balance - slack) * (up + 1)  # any rounding will do
-    flat = ~wide & (down >= (balance - slack) * up)  # will do if no highest count is rounded up
-    raised = ~wide & (down + 1 >= (balance - slack) * (up + 1))  # will do if all lowest counts are rounded up
+
+    def balanced(least: np.ndarray, most: np.ndarray) -> np.ndarray:
+        return least >= (balance - 1e-12) * most
+
+    wide = balanced(down, up + 1)  # any rounding will do
+    flat = ~wide & balanced(down, up)  # will do if no highest count is rounded up
+    raised = ~wide & balanced(down + 1, up + 1)  # will do if all lowest counts are rounded up
     # both at once where neither is enough; one of the two, by a switch z, where either is
-    both = ~wide & ~flat & ~raised
-    if (both & (down + 1 < (balance - slack) * up)).any():
-        return None
-    switch = flat & raised
+    both, switch = ~(wide | flat | raised), flat & raised
     least = (lowest & ((raised & ~flat) | both)).astype(float)
     most = ((rest > 0) & ~(highest & ((flat & ~raised) | both))).astype(float)
-    if (least > most).any():
+    if (both & ~balanced(down + 1, up)).any() or (least > most).any():
         return None
     # the variables are which counts are rounded up, then the switches
     pick, u, z = np.eye(G * c + c), np.arange(G * c).reshape(G, c), G * c + np.arange(c)
@@ -385,9 +335,7 @@ def _rounding(low: np.ndarray, rest: np.ndarray, group_sizes: np.ndarray, balanc
     ]
     ordered = [(u[j, k], z[k]) for j, k in np.argwhere(switch & lowest)]
     ordered += [(z[k], u[j, k]) for j, k in np.argwhere(switch & highest)]
-    if ordered:
-        larger, smaller = np.array(ordered).T
-        rows.append(LinearConstraint(pick[larger] - pick[smaller], 0.0, np.inf))
+    rows += [LinearConstraint(np.array([pick[a] - pick[b] for a, b in ordered]), 0.0, np.inf)] if ordered else []
     bounds = Bounds(np.append(least.ravel(), np.zeros(c)), np.append(most.ravel(), np.ones(c)))
     cost = np.append(-rest.ravel() / group_sizes.sum(axis=0), np.zeros(c))
     found = milp(cost, integrality=np.ones(len(cost)), bounds=bounds, constraints=rows)

@@ -1,8 +1,7 @@
 """Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -16,8 +15,7 @@ from .estimator import numeric_table, plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
 
 
-@dataclass(frozen=True, eq=False)
-class RelaxedStart:
+class RelaxedStart(NamedTuple):
     """Labels (n,) to start from, none empty, and the c leading eigenvalues, which bound what any clustering reaches."""
 
     labels: np.ndarray
@@ -40,14 +38,12 @@ def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_in
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues, decreasing, and eigenvectors (n, k), which are zero beyond the rank."""
     if isinstance(gram, FactorGram) and gram.Z.shape[1] <= gram.n:
-        Z = gram.Z
-        values, vectors = np.linalg.eigh(Z.T @ Z)
+        values, vectors = np.linalg.eigh(gram.Z.T @ gram.Z)
         values, vectors = np.maximum(values[: -k - 1 : -1], 0.0), vectors[:, : -k - 1 : -1]
-        H = Z @ vectors
         scale = np.sqrt(values)
         positive = scale > 1e-7 * max(scale[0], np.finfo(float).tiny)
-        H = np.divide(H, scale, out=np.zeros(H.shape), where=positive)
-        missing = k - H.shape[1]
+        H = (gram.Z @ vectors) / np.where(positive, scale, np.inf)
+        missing = k - len(values)
         return np.pad(np.where(positive, values, 0.0), (0, missing)), np.pad(H, ((0, 0), (0, missing)))
     values, H = leading_eigenpairs(gram.product, gram.n, k, rng, precision=gram.precision)
     # beyond the rank of the kernel eigenvectors are rounding noise, which no two machines share
@@ -59,19 +55,16 @@ def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Labels in which every cluster has a point: each empty one gets the point farthest from its centre."""
     labels = np.array(labels, dtype=np.intp)
     for empty in np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0):
-        sizes = np.bincount(labels, minlength=n_clusters).astype(float)
-        sums = gram.sums(labels, n_clusters)
-        q = sums.within(labels)
+        sums, sizes = gram.sums(labels, n_clusters), np.bincount(labels, minlength=n_clusters)[labels].astype(float)
         s = sums.window(0, gram.n)[labels, np.arange(gram.n)]
-        size = sizes[labels]
-        distances = gram.diagonal - 2.0 * s / size + q[labels] / size**2
-        labels[np.where(size > 1, distances, -np.inf).argmax()] = empty
+        distances = gram.diagonal - 2.0 * s / sizes + sums.within(labels)[labels] / sizes**2
+        labels[np.where(sizes > 1, distances, -np.inf).argmax()] = empty
     return labels
 
 
 def warn_if_few(gram: Gram, n_clusters: int) -> None:
     """Warn where fewer points than clusters are distinct; each looked at is the farthest from those before it."""
-    tie = 16.0 * float(np.finfo(gram.dtype).eps) * float(np.abs(gram.diagonal).max())
+    tie = 16.0 * float(np.finfo(np.float32 if gram.precision else np.float64).eps) * float(np.abs(gram.diagonal).max())
     nearest, i = np.full(gram.n, np.inf), 0
     for found in range(1, n_clusters):
         nearest = np.minimum(nearest, gram.diagonal - 2.0 * gram.row(i) + gram.diagonal[i])
@@ -87,21 +80,14 @@ def warn_if_few(gram: Gram, n_clusters: int) -> None:
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
     warn_if_few(gram, n_clusters)
-    if isinstance(init, str):
-        if init != "relaxed":
-            raise ConfigurationError(f"init={init!r}; needed is 'relaxed' or one label for each point.")
+    if isinstance(init, str) and init == "relaxed":
         return relaxed_start(gram, n_clusters, rng).labels
-    given = np.asarray(init)
-    if given.shape != (gram.n,):
-        raise ConfigurationError(f"init has shape {given.shape}; needed is one label for each of {gram.n} points.")
-    seen, labels = np.unique(given, return_inverse=True)
-    if len(seen) > n_clusters:
+    seen, labels = np.unique(np.asarray(init), return_inverse=True)
+    if np.shape(init) != (gram.n,) or len(seen) > n_clusters:
         raise ConfigurationError(
-            f"init has {len(seen)} different labels, but n_clusters={n_clusters}. Raise n_clusters or merge labels."
+            f"init={init!r} has shape {np.shape(init)} and {len(seen)} different labels; needed is 'relaxed', or one "
+            f"label for each of {gram.n} points, of which at most n_clusters={n_clusters} are different."
         )
-    # labels that are numbers of clusters already keep their order
-    if given.dtype.kind in "iu" and seen[0] >= 0 and seen[-1] < n_clusters:
-        labels = given
     return fill_empty(gram, labels, n_clusters)
 
 
@@ -117,19 +103,17 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_clusters : int
+    n_clusters : int, default 8
         The number c.
     algorithm : {"lloyd", "relaxed"}, default "lloyd"
         "lloyd": all points go to the nearest mean, again and again. "relaxed": k-means on the leading eigenvectors with
         rows of length one, the start of fair kernel k-means; it can be far from a local optimum of the objective.
     kernel, gamma : as in ``FairKernelKMeans``
         The kernel and its factor.
-    n_init : int, default 10
-        Starts; the best is taken. Those of "lloyd" are random labels, the first one relaxed.
-    max_iter : int, default 300
-        Steps of "lloyd" from one start.
+    n_init, max_iter : int, default 10 and 300
+        Starts, of which the best is taken, the first one relaxed and the others random; steps of "lloyd" from each.
     random_state : as in ``FairKernelKMeans``
-        The generator is for the starts.
+        The generator for the starts.
 
     Attributes
     ----------
@@ -159,8 +143,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     >>> import numpy as np
     >>> from evenspan import KernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.3]])
-    >>> labels = KernelKMeans(2, algorithm="lloyd", kernel="linear").fit_predict(X)
-    >>> sorted(np.bincount(labels).tolist())
+    >>> sorted(np.bincount(KernelKMeans(2, kernel="linear").fit_predict(X)).tolist())
     [3, 3]
     """
 
@@ -211,18 +194,17 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         warn_if_few(gram, c)
         start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
-            labels, self.n_iter_, self.converged_ = start.labels, 1, None
-            self.objective_ = clustered_trace(gram, labels, c)
+            runs = [(start.labels, clustered_trace(gram, start.labels, c), 1, None)]
         else:
             starts = [start.labels, *(rng.integers(c, size=gram.n) for _ in range(self.n_init - 1))]
             runs = [_lloyd(gram, fill_empty(gram, labels, c), c, self.max_iter) for labels in starts]
-            labels, self.objective_, self.n_iter_, self.converged_ = max(runs, key=lambda run: run[1])
-            if not self.converged_:
-                warn_caller(
-                    f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not "
-                    "positive semidefinite the steps need not end.",
-                    NotConvergedWarning,
-                )
+        labels, self.objective_, self.n_iter_, self.converged_ = max(runs, key=lambda run: run[1])
+        if self.converged_ is False:
+            warn_caller(
+                f"labels still changed after {self.max_iter} steps. Raise max_iter; with a kernel that is not positive "
+                "semidefinite the steps need not end.",
+                NotConvergedWarning,
+            )
         self.labels_ = np.asarray(labels, dtype=np.int64)
         self._remember(X, gram, self.labels_)
         self.inertia_ = float(gram.diagonal.sum(axis=0)) - self.objective_
@@ -239,11 +221,9 @@ def clustered_trace(gram: Gram, labels: np.ndarray, n_clusters: int) -> float:
 def _lloyd(gram: Gram, labels: np.ndarray, n_clusters: int, max_iter: int) -> tuple[np.ndarray, float, int, bool]:
     """Steps to the nearest mean from one start: labels, objective, number of steps and whether they came to rest."""
     for step in range(1, max_iter + 1):
-        sizes = np.bincount(labels, minlength=n_clusters)[:, None]
-        sums = gram.sums(labels, n_clusters)
+        sizes, sums, last = np.bincount(labels, minlength=n_clusters)[:, None], gram.sums(labels, n_clusters), labels
         distances = (sums.within(labels)[:, None] / sizes - 2.0 * sums.window(0, gram.n)) / sizes
-        new = fill_empty(gram, distances.argmin(axis=0), n_clusters)
-        if np.array_equal(new, labels):
+        labels = fill_empty(gram, distances.argmin(axis=0), n_clusters)
+        if np.array_equal(labels, last):
             return labels, clustered_trace(gram, labels, n_clusters), step, True
-        labels = new
     return labels, clustered_trace(gram, labels, n_clusters), max_iter, False

@@ -1,17 +1,16 @@
 """Kernel matrices as the clusterers need them: whole or as a factor; checked on the way in."""
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
 import sklearn
 from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted
 
-from ..core.errors import DataError, FairWarning
+from ..core.errors import FairWarning
 from ..core.inputs import require_memory, warn_caller
 from ..core.kernels import resolve_kernel
-from .estimator import numeric_table
+from ..core.linalg import require_symmetric
+from .estimator import NearestCentre
 
 #: Up to this number of rows all eigenvectors are computed.
 DENSE = 600
@@ -20,59 +19,40 @@ STEPS = 30
 
 
 class KernelWarning(FairWarning):
-    """A kernel matrix is not symmetric, or not positive semidefinite: the message says what still holds."""
+    """A kernel matrix is not positive semidefinite: the message says what still holds."""
 
 
-class Gram(ABC):
-    """A symmetric kernel matrix of n points: its diagonal, its rows and its product with a thin matrix."""
+class DenseGram:
+    """A symmetric kernel matrix (n, n) in the precision in which it is stored.
 
-    n: int
-    diagonal: np.ndarray
-    dtype: np.dtype
+    ``precision`` is the relative accuracy that an iteration can reach with it; 0: all that double precision has.
+    """
 
-    @property
-    def precision(self) -> float:
-        """Relative accuracy that an iteration can reach with these products; 0: all that double precision has."""
-        return 0.0 if self.dtype == np.float64 else 1e-5
+    def __init__(self, K: np.ndarray):
+        self.K, self.n, self.precision = K, len(K), 0.0 if K.dtype == np.float64 else 1e-5
+        self.diagonal = np.diagonal(K).astype(np.float64)
 
-    @abstractmethod
     def product(self, Y: np.ndarray) -> np.ndarray:
         """K Y for Y of shape (n, c), in double precision."""
+        return np.asarray(self.K @ Y.astype(self.K.dtype), dtype=np.float64)
 
-    @abstractmethod
     def row(self, i: int) -> np.ndarray:
         """Row i, shape (n,)."""
+        return self.K[i]
 
-    @abstractmethod
     def block(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """The entries of some rows and columns."""
+        return self.K[np.ix_(rows, columns)].astype(np.float64)
 
     def sums(self, labels: np.ndarray, n_clusters: int) -> "CachedSums":
         """The similarities of all points to all clusters, kept up to date while labels change."""
         return CachedSums(self, labels, n_clusters)
 
 
-class DenseGram(Gram):
-    """The matrix itself, n x n, in the precision in which it is stored."""
-
-    def __init__(self, K: np.ndarray):
-        self.K, self.n, self.dtype = K, len(K), K.dtype
-        self.diagonal = np.diagonal(K).astype(np.float64)
-
-    def product(self, Y):
-        return np.asarray(self.K @ Y.astype(self.dtype), dtype=np.float64)
-
-    def row(self, i):
-        return self.K[i]
-
-    def block(self, rows, columns):
-        return self.K[np.ix_(rows, columns)].astype(np.float64)
-
-
-class FactorGram(Gram):
+class FactorGram:
     """K = Z Z^T of rank at most d, from Z (n, d): nothing of size n x n is ever formed."""
 
-    dtype = np.dtype(np.float64)
+    precision = 0.0
 
     def __init__(self, Z: np.ndarray):
         self.Z, self.n = Z, len(Z)
@@ -89,6 +69,9 @@ class FactorGram(Gram):
 
     def sums(self, labels, n_clusters):
         return FactorSums(self, labels, n_clusters)
+
+
+Gram = DenseGram | FactorGram
 
 
 class CachedSums:
@@ -144,7 +127,7 @@ def indicator(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return (labels[:, None] == np.arange(n_clusters)).astype(np.float64)
 
 
-class KernelInput:
+class KernelInput(NearestCentre):
     """The options ``kernel`` and ``gamma`` of an estimator, as a mixin: the Gram matrix of X, and ``predict``.
 
     A precomputed matrix keeps its precision. It is not checked within ``sklearn.config_context(assume_finite=True)``.
@@ -176,22 +159,7 @@ class KernelInput:
         self.squared_centers_ = gram.sums(labels, len(sizes)).within(labels) / sizes**2
         self.X_fit_ = self.kernel_.anchors(X, np.arange(len(X)))
 
-    def predict(self, X) -> np.ndarray:
-        """The cluster whose centre in the feature space is nearest to each row.
-
-        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
-
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (m, d)
-            New rows, or their kernel values (m, n) with the fitting sample if ``kernel="precomputed"``.
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
-        check_is_fitted(self)
-        X = numeric_table(self, X, reset=False)
+    def _nearest(self, X: np.ndarray) -> np.ndarray:
         means = indicator(self.labels_, len(self.squared_centers_)) / np.bincount(self.labels_)
         similar = [self.kernel_.block(X[rows], self.X_fit_) @ means for rows in gen_batches(len(X), 1024)]
         return (self.squared_centers_ - 2.0 * np.vstack(similar)).argmin(axis=1)
@@ -203,26 +171,11 @@ class KernelInput:
 
 
 def checked_kernel(K: np.ndarray, what: str) -> np.ndarray:
-    """A kernel matrix that was passed: square, finite, and made symmetric with a warning where it is not."""
-    if K.ndim != 2 or K.shape[0] != K.shape[1]:
-        raise DataError(
-            f"{what} has shape {K.shape}; needed is the square matrix (n, n) of all points with each other. Pass it, "
-            "or pass the points and choose another kernel."
-        )
+    """A kernel matrix that was passed: square, finite and symmetric; in the precision that it has."""
     if sklearn.get_config()["assume_finite"]:
         return K
-    if not np.isfinite(K).all():
-        raise DataError(f"{what} has NaN or infinite entries; needed are finite numbers.")
-    single = K.dtype == np.float32
-    K = K if single else K.astype(np.float64, copy=False)
-    difference, largest = float(np.abs(K - K.T).max()), float(np.abs(K).max())
-    if difference > (1e-5 if single else 1e-10) * largest:
-        warn_caller(
-            f"{what} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "
-            f"{largest:.3g}. Their mean is used; the result is that of the symmetric kernel (K + K.T) / 2.",
-            KernelWarning,
-        )
-    K = 0.5 * (K + K.T) if difference > 0 else K
+    K = K if K.dtype == np.float32 else K.astype(np.float64, copy=False)
+    K = require_symmetric(K, what, dtype=None, rtol=1e-5 if K.dtype == np.float32 else 1e-8)
     warn_if_indefinite(K, what)
     return K
 

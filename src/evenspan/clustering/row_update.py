@@ -12,9 +12,10 @@ m being its cluster. Similarities are cached, so a point that stays costs O(c) a
 shift :math:`\alpha I` of the kernel adds :math:`\alpha` to every gain and is therefore never formed.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..core.cluster_counts import tally
 from .kernels import DenseGram, Gram, indicator
@@ -25,32 +26,22 @@ TIE = 1e-12
 NARROW, WIDE = 64, 8192
 
 
-@dataclass(frozen=True, eq=False)
-class RowUpdates:
-    """Where the row update ended."""
+class RowUpdates(NamedTuple):
+    """Where the row update ended: labels (n,), objective with the fairness term and without a shift, passes and moves.
 
-    #: Cluster of each point.
+    ``history`` is the objective at the start and after each pass; converged: no single move improves the objective.
+    """
+
     labels: np.ndarray
-    #: The sum of the q by the sizes, with the fairness term and without a shift.
     objective: float
-    #: Passes over the points, and moves in all of them.
     n_sweeps: int
     n_moves: int
-    #: The objective at the start and after each pass.
     history: tuple[float, ...]
-    #: Whether no single move improves the objective.
     converged: bool
 
 
 def row_updates(
-    gram: Gram,
-    codes: np.ndarray,
-    labels: np.ndarray,
-    n_clusters: int,
-    weight: float,
-    *,
-    max_sweeps: int = 10,
-    tol: float = 1e-10,
+    gram: Gram, codes: np.ndarray, labels: np.ndarray, n_clusters: int, weight: float, *, max_sweeps=10, tol=1e-10
 ) -> RowUpdates:
     """Sweep over the points in their order until nothing moves, nothing is gained, or the sweeps are used up.
 
@@ -160,7 +151,7 @@ class _State:
         return False
 
 
-#: Points of the two clusters compared at once.
+#: Points of a cluster that are compared at once with those of another.
 PART = 2048
 
 
@@ -227,14 +218,10 @@ def _best(gram, codes, labels, S, diagonal, sizes, weight, m, p) -> tuple[float,
     here = diagonal[first] * share - 2.0 * S[m, first] / sizes[m] + 2.0 * S[p, first] / sizes[p]
     there = diagonal[second] * share - 2.0 * S[p, second] / sizes[p] + 2.0 * S[m, second] / sizes[m]
     best = (-np.inf, -1, -1)
-    for a in range(0, len(first), PART):
-        rows = first[a : a + PART]
-        for b in range(0, len(second), PART):
-            columns = second[b : b + PART]
-            k = gram.block(rows, columns) - weight * (codes[rows][:, None] == codes[columns])
-            gains = here[a : a + PART, None] + there[b : b + PART] - 2.0 * share * k
-            flat = int(gains.argmax())
-            if gains.flat[flat] > best[0]:
-                i, j = divmod(flat, len(columns))
-                best = (float(gains[i, j]), int(rows[i]), int(columns[j]))
+    for part in gen_batches(len(first), PART):
+        k = gram.block(first[part], second) - weight * (codes[first[part]][:, None] == codes[second])
+        gains = here[part, None] + there - 2.0 * share * k
+        i, j = np.unravel_index(gains.argmax(axis=None), gains.shape)
+        if gains[i, j] > best[0]:
+            best = (float(gains[i, j]), int(first[part][i]), int(second[j]))
     return best

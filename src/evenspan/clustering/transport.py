@@ -16,23 +16,14 @@ def squared_distances(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 
 def transport(costs: np.ndarray, capacities: np.ndarray) -> np.ndarray:
-    r"""The cheapest assignment of rows to clusters with given numbers of rows in each.
+    r"""Labels :math:`l` with the least :math:`\sum_i c_{i l_i}` such that :math:`|\{i : l_i = k\}| = b_k`.
 
-    .. math:: \min_{l} \sum_i c_{i l_i} \quad \text{subject to} \quad |\{i : l_i = k\}| = b_k .
-
-    The costs are (n, c), the capacities b (c,) sum to n. Every row starts where it is cheapest. Then one row's worth at
-    a time flows from a cluster with too many to one with too few along the cheapest chain of moves; a chain that passes
-    through a cluster pushes one of its rows on. No chain of moves back to its start can then lower the cost, which is
-    optimality.
-
-    Complexity
-    ----------
-    O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
-
-    References
-    ----------
-    Successive shortest paths, as in R. K. Ahuja, T. L. Magnanti and J. B. Orlin (1993), Network Flows, section 9.7.
+    Costs are (n, c), capacities b (c,), with sum n. O(n c log n + m c^2 log n) for m rows too many, and O(n c) memory.
     """
+    # Successive shortest paths (Ahuja, Magnanti and Orlin 1993, section 9.7): every row starts where it is cheapest,
+    # then one row's worth at a time flows from a cluster with too many to one with too few along the cheapest chain of
+    # moves; a chain that passes through a cluster pushes one of its rows on. No chain back to its start can then lower
+    # the cost, which is optimality.
     c = costs.shape[1]
     labels = costs.argmin(axis=1)
     excess = np.bincount(labels, minlength=c) - capacities

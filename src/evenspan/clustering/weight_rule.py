@@ -39,14 +39,9 @@ class WeightRule(Options):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from evenspan import FairKernelKMeans
-    >>> rng = np.random.default_rng(0)
-    >>> sex = np.array(["f"] * 30 + ["m"] * 30)
-    >>> X = rng.normal(size=(60, 2)) + np.outer(sex == "m", [2.0, 0.0])
-    >>> model = FairKernelKMeans(2, fairness_weight=WeightRule(), max_iter=100).fit(X, sensitive_features=sex)
-    >>> model.fairness_weight_ >= WeightRule().start
-    True
+    >>> from evenspan import WeightRule
+    >>> WeightRule().search(lambda weight: (f"clusters of {weight:g}", min(weight, 3.0) / 3.0))
+    ('clusters of 4', [1.0, 2.0, 3.0, 4.0], True)
     """
 
     start: float = 1.0
@@ -97,33 +92,27 @@ WEIGHT_OR_RULE = Option(
 )
 
 
-def shares_of(counts: ClusterCounts) -> dict[str, float]:
-    """MNCE and balance, as a search records them."""
-    return {"mnce": counts.mnce, "balance": counts.balance}
-
-
 def settle(
-    fairness_weight, solve: Callable[[float], object], facts: Callable[[object], dict]
+    fairness_weight, solve: Callable[[float], tuple[object, ClusterCounts, dict]]
 ) -> tuple[object, float, list[dict]]:
-    """Solve for the weight given, or for those that a rule asks for: the last result and its weight.
+    """Solve for the weight given, or for those that a rule asks for: the last result, its weight, and what was tried.
 
-    Also what ``facts``, its ``"mnce"`` among them, says of the result for each weight that a rule tried.
+    ``solve(weight)`` gives a result, its counts, and what else is recorded of it.
     """
     if not isinstance(fairness_weight, str | WeightRule):
-        return solve(float(fairness_weight)), float(fairness_weight), []
+        return solve(float(fairness_weight))[0], float(fairness_weight), []
     rule, search = WeightRule() if isinstance(fairness_weight, str) else fairness_weight, []
 
     def evaluate(weight: float) -> tuple[object, float]:
-        result = solve(weight)
-        search.append({"fairness_weight": weight} | facts(result))
-        return result, search[-1]["mnce"]
+        result, counts, facts = solve(weight)
+        search.append({"fairness_weight": weight, "mnce": counts.mnce, "balance": counts.balance, **facts})
+        return result, counts.mnce
 
     result, weights, decided = rule.search(evaluate)
     best, end = max(search, key=lambda one: one["mnce"]), search[-1]
     if not decided:
         warn_caller(
-            f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Give WeightRule a larger "
-            "'max_weight', or look at a list of weights of your own.",
+            f"MNCE still rose, or was still 0, at the largest weight tried, {weights[-1]:g}. Raise max_weight.",
             NotConvergedWarning,
         )
     elif best["mnce"] - end["mnce"] > rule.tolerance:

@@ -8,7 +8,7 @@ from .errors import DataError, GroupError
 from .groups import encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, in_pandas, require_memory, require_range, row_blocks
 
-# Rows times columns of a block: 4 MiB of float64 stay in cache while a block is centred and multiplied.
+# Rows times columns that are read at once; a quarter of them, 1 MiB, stay in cache while they are multiplied.
 BLOCK_ENTRIES = 2**19
 # Share of stored entries from which blocks of sparse rows are faster multiplied as dense ones (benchmarks/sparse.py).
 DENSE = 0.08
@@ -53,10 +53,6 @@ class MomentAccumulator:
         self.names: tuple[str, ...] | None = None
         self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
 
-    def __sizeof__(self) -> int:
-        # What a cluster weighs them by, to decide where they are added.
-        return sum(part.nbytes for part in self.total or ())
-
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
         X = in_pandas(X)
@@ -75,7 +71,7 @@ class MomentAccumulator:
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            step = max(BLOCK_ENTRIES // d, d, 256)
+            step = max(BLOCK_ENTRIES // (4 * d), d, 256)
             space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
             for start in range(0, n, step):
                 part = slice(start, min(start + step, n))
@@ -207,9 +203,7 @@ class MomentAccumulator:
         if d != len(self.origin):
             raise DataError(f"a batch has {d} features, the batches before it had {len(self.origin)}.")
         if names and self.names and names != self.names:
-            raise DataError(
-                f"a batch has features {list(names)[:5]}..., the batches before it {list(self.names)[:5]}..."
-            )
+            raise DataError(f"a batch has features {names[:5]}, the batches before it {self.names[:5]}.")
         merged = union_labels(self.labels, labels)
         if len(merged) > len(self.labels):
             old, at = self.total, positions(self.labels, merged)
@@ -226,6 +220,6 @@ def row_weights(sample_weight, n: int) -> np.ndarray | None:
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n,):
         raise DataError(f"sample_weight has shape {weights.shape}; needed is one weight for each of the {n} rows of X.")
-    if not np.isfinite(weights).all() or (weights < 0).any():
+    if not (np.isfinite(weights) & (weights >= 0)).all():
         raise DataError("sample_weight holds negative, NaN or infinite entries; needed are finite weights >= 0.")
     return weights

@@ -106,12 +106,7 @@ class FairSubspace:
 class Answer:
     """What a method returns for its moments or points: the subspace, and what else was learnt on the way.
 
-    Parameters
-    ----------
-    subspace : FairSubspace
-        Basis, offset and certificate.
-    learnt : mapping of str to object
-        Fitted attributes of the estimator by their names, ``{"dual_weights_": ..., "n_iter_": ...}``.
+    ``learnt`` holds fitted attributes of the estimator by name, ``{"dual_weights_": ..., "n_iter_": ...}``.
     """
 
     subspace: FairSubspace

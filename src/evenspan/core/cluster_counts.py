@@ -56,20 +56,9 @@ class ClusterCounts:
 
     @classmethod
     def from_labels(cls, cluster_labels, sensitive_features, n_clusters: int | None = None) -> "ClusterCounts":
-        """Count the rows of each group in each cluster.
+        """Count the rows of each group in each cluster, by one label of each kind for every row.
 
-        Parameters
-        ----------
-        cluster_labels : array-like of shape (n,)
-            Cluster of each row, any labels.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group of each row.
-        n_clusters : int, optional
-            The clusters are then 0 to ``n_clusters - 1``, empty ones included; otherwise those that occur.
-
-        Returns
-        -------
-        ClusterCounts
+        With ``n_clusters`` the clusters are 0 to ``n_clusters - 1``, empty ones included; otherwise those that occur.
         """
         cluster_labels = _plain(cluster_labels)
         labels, codes = encode_groups(sensitive_features, len(cluster_labels))
@@ -156,8 +145,7 @@ def _plain(cluster_labels) -> np.ndarray:
     found = np.asarray(cluster_labels)
     if found.ndim != 1:
         raise GroupError(f"cluster labels have shape {found.shape}; needed is (n,), the cluster of each row.")
-    missing = int(pd.isna(found).sum(axis=0))
-    if missing:
+    if missing := int(pd.isna(found).sum(axis=0)):
         raise GroupError(f"{missing} of {len(found)} cluster labels are missing (None or NaN); needed is one each.")
     return found
 

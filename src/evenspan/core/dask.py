@@ -92,10 +92,8 @@ def _chunks(X, groups) -> tuple[list, tuple[str, ...] | None, int]:
         labels, codes = encode_groups(groups)
         groups = dask.array.from_array(labels[codes], chunks=-1)
     if not np.isnan([X.shape[0], groups.shape[0]]).any():
-        if groups.shape[0] != X.shape[0]:
-            raise GroupError(
-                f"sensitive_features has {groups.shape[0]} rows but X has {X.shape[0]}. Pass one for each."
-            )
+        if len(groups) != len(X):
+            raise GroupError(f"sensitive_features has {len(groups)} rows but X has {len(X)}. Pass one for each.")
         groups = groups.rechunk((X.chunks[0], *((-1,) * (groups.ndim - 1))))
     return _zipped(pair, X.to_delayed().ravel(), groups.to_delayed().ravel()), None, int(X.shape[1])
 

@@ -15,17 +15,7 @@ def told(text: object) -> str:
 
 
 class FairError(Exception):
-    """Base class of every error that evenspan raises on purpose.
-
-    Examples
-    --------
-    >>> from evenspan import FairPCA
-    >>> try:
-    ...     FairPCA(2, match="median").fit([[0.0, 1.0], [1.0, 0.0]], sensitive_features=["f", "m"])
-    ... except FairError as error:
-    ...     print(type(error).__name__)
-    ConfigurationError
-    """
+    """Base class of every error that evenspan raises on purpose."""
 
 
 class DataError(FairError, ValueError):

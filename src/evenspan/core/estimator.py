@@ -30,18 +30,8 @@ class NotConvergedWarning(FairWarning, ConvergenceWarning):
 class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
-    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from evenspan import FairPCA, GroupMoments
-    >>> X = np.random.default_rng(0).normal(size=(60, 4))
-    >>> groups = np.repeat(["a", "b"], [40, 20])
-    >>> by_rows = FairPCA(2).fit(X, sensitive_features=groups)
-    >>> by_moments = FairPCA(2).fit_moments(GroupMoments.from_data(X, groups))
-    >>> bool(np.allclose(by_rows.components_, by_moments.components_))
-    True
+    A method lists its options and implements ``_answer(moments) -> Answer``, and nothing else. Rows and
+    their moments give the same answer.
     """
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
@@ -85,16 +75,13 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         -------
         self
         """
-        self._require_moments(moments)
-        self._set_features(moments.d, moments.feature_names)
-        return self._fit_moments(moments)
-
-    def _require_moments(self, moments) -> None:
         if not isinstance(moments, GroupMoments):
             raise DataError(
                 f"fit_moments got a {type(moments).__name__}; needed are GroupMoments. Make them with "
                 "GroupMoments.from_data(X, sensitive_features), or call fit(X, sensitive_features=...)."
             )
+        self._set_features(moments.d, moments.feature_names)
+        return self._fit_moments(moments)
 
     def _set_features(self, d: int, names) -> None:
         self.n_features_in_ = d
@@ -139,12 +126,11 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self
 
     def _warn_surplus(self, overall: float, where: str = "on the fitting sample") -> None:
-        surplus = int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0))
-        if surplus:
-            useful = len(self.components_) - surplus
+        if surplus := int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0)):
+            k = len(self.components_)
             warn_caller(
-                f"{surplus} of {len(self.components_)} components carry no variance {where}: their "
-                f"directions are arbitrary. {f'Ask for n_components={useful}.' if useful else 'Check the data.'}",
+                f"{surplus} of {k} components carry no variance {where}: their directions are arbitrary. "
+                f"{f'Ask for n_components={k - surplus}.' if k > surplus else 'Check the data.'}",
                 SurplusComponentsWarning,
             )
 
@@ -192,10 +178,10 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         # Missing and infinite entries are found in the moments, without a pass over X.
         X = in_pandas(X)
         require_numeric_columns(X)
-        if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
-            return X
-        return self._array(X, reset=reset, ensure_all_finite=False)
+        if not is_frame(X):
+            return self._array(X, reset=reset, ensure_all_finite=False)
+        validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
+        return X
 
     def _finite_table(self, X):
         X = in_pandas(X)
@@ -230,33 +216,22 @@ class PointsEstimator(SubspaceEstimator):
         ----------
         X : array-like or DataFrame of shape (n, d)
             Numeric features.
-        y : array-like of shape (n,), optional
-            Target; used only where the method says so.
+        y : None
+            Not used.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
+            Group label of each row.
 
         Returns
         -------
         self
         """
-        return self._fit_points(X, sensitive_features)
-
-    def _fit_points(self, X, sensitive_features, **given):
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
         _, codes = encode_groups(sensitive_features, X.shape[0])
-        points = np.asarray(X, dtype=np.float64)
-        return self._store(self._answer_points(points, codes, moments, **given), moments)
+        return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
 
     def fit_moments(self, moments: GroupMoments):
-        """Not possible: group moments do not determine the answer.
-
-        Parameters
-        ----------
-        moments : GroupMoments
-            Not used; raises ConfigurationError.
-        """
         raise ConfigurationError(
             f"{type(self).__name__} needs the points themselves, group moments do not determine its answer. Call "
             "fit(X, sensitive_features=...) instead."
@@ -268,7 +243,7 @@ class PointsEstimator(SubspaceEstimator):
         return tags
 
     def _answer(self, moments: GroupMoments) -> Answer:
-        raise NotImplementedError("group moments do not determine the answer of an estimator of points")
+        raise NotImplementedError
 
 
 def _as_answer(answer: Answer | FairSubspace) -> Answer:
@@ -288,13 +263,9 @@ def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
 
 def require_components(n_components, largest: int, d: int, why: str) -> int:
     """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that."""
-    if not isinstance(n_components, Integral) or isinstance(n_components, bool) or n_components < 1:
+    if not isinstance(n_components, Integral) or isinstance(n_components, bool) or not 1 <= n_components <= largest:
         raise ComponentsError(
-            f"n_components={n_components!r}; needed is a whole number from 1 to {largest} for these {d} feature(s)."
-        )
-    if n_components > largest:
-        raise ComponentsError(
-            f"n_components={n_components}, but at most {largest} are possible: {d} feature(s){why}. Ask for fewer "
-            f"components."
+            f"n_components={n_components!r}; needed is a whole number from 1 to {largest}, and at most {largest} are "
+            f"possible: {d} feature(s){why}. Ask for fewer components."
         )
     return int(n_components)

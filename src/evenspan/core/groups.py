@@ -11,22 +11,10 @@ from .inputs import as_array, in_pandas
 
 
 def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Sorted group labels and, for each row, the position of its label.
+    """Sorted group labels (G,) and, for each row, the position of its label: ``labels[codes]`` gives the rows back.
 
-    Parameters
-    ----------
-    sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-        Strings, booleans or whole numbers, of NumPy, pandas, polars or pyarrow. Several columns are several
-        attributes; each occurring combination of their values is then a group.
-    n : int, optional
-        The number of rows expected.
-
-    Returns
-    -------
-    labels : ndarray of shape (G,)
-        Plain dtype for one attribute; a structured dtype with one field per attribute for several.
-    codes : ndarray of shape (n,), unsigned integers
-        ``labels[codes]`` gives the rows back.
+    Several columns are several attributes, and each occurring combination of their values is a group: the labels then
+    have a structured dtype with one field per attribute. ``n`` is the number of rows expected.
     """
     columns = attribute_columns(sensitive_features)
     length = len(next(iter(columns.values())))
@@ -41,13 +29,10 @@ def encode_groups(sensitive_features, n: int | None = None) -> tuple[np.ndarray,
         labels, codes = next(iter(encoded.values()))
         return labels, _smallest(codes, len(labels))
     # The cells that occur, numbered in lexicographic order of their attribute values.
-    flat = np.ravel_multi_index(
-        [codes for _, codes in encoded.values()], [len(values) for values, _ in encoded.values()]
-    )
-    cells, codes = np.unique(flat, return_inverse=True)
-    parts = np.unravel_index(cells, [len(values) for values, _ in encoded.values()])
+    shape = [len(values) for values, _ in encoded.values()]
+    cells, codes = np.unique(np.ravel_multi_index([one for _, one in encoded.values()], shape), return_inverse=True)
     labels = np.empty(len(cells), dtype=[(name, values.dtype) for name, (values, _) in encoded.items()])
-    for (name, (values, _)), part in zip(encoded.items(), parts, strict=True):
+    for (name, (values, _)), part in zip(encoded.items(), np.unravel_index(cells, shape), strict=True):
         labels[name] = values[part]
     return labels, _smallest(codes, len(labels))
 

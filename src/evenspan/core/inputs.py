@@ -5,7 +5,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from numbers import Integral
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 from scipy import sparse
 
 from .errors import ConfigurationError, DataError, FairError, FairWarning, FeatureTypeError, LimitError
+from .options import whole
 
 #: No more of the memory that is free now is asked for by one step.
 SHARE = 0.8
@@ -20,18 +20,9 @@ SHARE = 0.8
 
 def in_pandas(table):
     """A table or column of polars or pyarrow as one of pandas; anything else as it is."""
-    if isinstance(table, np.ndarray | list | tuple) or hasattr(table, "iloc"):
-        return table
-    import narwhals.stable.v2 as nw
-
-    if type(table).__name__ == "RecordBatch":  # narwhals knows tables and chunked arrays
-        table = sys.modules["pyarrow"].Table.from_batches([table])
-    elif type(table).__module__ == "pyarrow.lib" and hasattr(table, "to_pandas"):
-        return table.to_pandas()
-    found = nw.from_native(table, allow_series=True, pass_through=True)
-    if isinstance(found, nw.LazyFrame):
+    if hasattr(table, "collect_schema") and not hasattr(table, "to_pandas"):
         raise DataError(f"a {type(table).__name__} is a query and no table yet. Pass what its collect() returns.")
-    return found.to_pandas() if isinstance(found, nw.DataFrame | nw.Series) else table
+    return table.to_pandas() if hasattr(table, "to_pandas") else table
 
 
 def as_array(table, name: str, kind: type[FairError]) -> np.ndarray:
@@ -57,12 +48,12 @@ def require_numeric_columns(X) -> None:
     """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
     if not is_frame(X):
         return
-    bad = [f"{name!r} ({dtype})" for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
-    if bad:
+    types = [(name, dtype) for name, dtype in X.dtypes.items() if getattr(dtype, "kind", "O") not in "biuf"]
+    if types:
+        shown = ", ".join(f"{name!r} ({dtype})" for name, dtype in types[:5]) + (", ..." if len(types) > 5 else "")
         raise FeatureTypeError(
-            f"{len(bad)} of {X.shape[1]} columns are not numeric: {', '.join(bad[:5])}"
-            f"{', ...' if len(bad) > 5 else ''}. "
-            "Encode them as numbers first (for instance with sklearn.preprocessing.OneHotEncoder) or drop them."
+            f"{len(types)} of {X.shape[1]} columns are not numeric: {shown}. Encode them as numbers first (for "
+            "instance with sklearn.preprocessing.OneHotEncoder) or drop them."
         )
 
 
@@ -98,24 +89,15 @@ def row_blocks(X) -> tuple[int, int, Callable[[int, int], np.ndarray]]:
         rows = X.tocsr()
         return *X.shape, lambda start, stop: rows[start:stop].toarray()
     if X.dtype.kind not in "biuf":
-        X = _numbers(X)
+        for j, column in enumerate(X.T):
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise FeatureTypeError(
+                    f"column {j} of X (type {X.dtype}) is not numeric: {error}. Encode it as numbers first or drop it."
+                ) from error
+        X = X.astype(np.float64)
     return *X.shape, lambda start, stop: X[start:stop]
-
-
-def _numbers(X: np.ndarray) -> np.ndarray:
-    for j in range(X.shape[1]):
-        try:
-            X[:, j].astype(np.float64)
-        except OverflowError as error:
-            raise DataError(
-                f"column {j} of X holds a whole number that does not fit 64-bit floating point ({error}); needed are "
-                f"numbers up to {LARGEST:.0e} in size. Rescale the column, or drop it."
-            ) from error
-        except (TypeError, ValueError) as error:
-            raise FeatureTypeError(
-                f"column {j} of X (type {X.dtype}) is not numeric: {error}. Encode it as numbers first or drop it."
-            ) from error
-    return X.astype(np.float64)
 
 
 #: What features may be: finite numbers up to this in size (root mean square of a column) ...
@@ -203,9 +185,7 @@ def length(table) -> int | None:
 
 def whole_number(name: str, value, least: int) -> int:
     """The value as an int; ``ConfigurationError`` naming the argument unless it is a whole number, and no smaller."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
-        raise ConfigurationError(f"{name}={value!r}; needed is a whole number of at least {least}.")
-    return int(value)
+    return int(whole(least).require(name, value))
 
 
 def require_generator(random_state) -> np.random.Generator:

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 
 from .errors import ConfigurationError, DataError, FairWarning
 from .inputs import SMALLEST
+from .linalg import require_symmetric
 
 FUNCTIONS = {"rbf": rbf_kernel, "polynomial": polynomial_kernel, "sigmoid": sigmoid_kernel, "linear": linear_kernel}
 KERNELS = (*FUNCTIONS, "precomputed")
@@ -80,14 +81,7 @@ class Kernel:
     def matrix(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """The symmetric kernel matrix of some rows of the fitting sample, or of all."""
         rows = np.arange(len(X)) if rows is None else rows
-        K = self.block(X[rows], self.anchors(X, rows))
-        difference, largest = float(np.abs(K - K.T).max(initial=0.0)), float(np.abs(K).max(initial=0.0))
-        if difference > 1e-10 * largest:
-            raise DataError(
-                f"the {self.name} kernel is not symmetric: K and its transpose differ by up to {difference:.3g}, "
-                f"with entries up to {largest:.3g}. Pass a symmetric kernel, for instance (K + K.T) / 2."
-            )
-        return 0.5 * (K + K.T)
+        return require_symmetric(self.block(X[rows], self.anchors(X, rows)), f"the {self.name} kernel")
 
 
 def resolve_kernel(kernel, X: np.ndarray, weights: np.ndarray | None = None, *, gamma, params=None) -> Kernel:

@@ -1,21 +1,18 @@
 """Eigenspaces and complements of symmetric matrices: one place for orders, signs, ties and cut-offs."""
 
-from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from scipy import linalg
+from scipy import linalg, sparse
 
 from .errors import DataError
 
 #: Rows from which few leading eigenvectors are sought in Krylov spaces; more than this share of them are not few.
-LARGE, SHARE = 300, 1 / 32
+LARGE, SHARE = 300, 1 / 20
 #: Columns of a Krylov space, as a multiple of its block, after which a full eigendecomposition is cheaper.
-LONGEST = 18
-#: Residual over the largest eigenvalue, at which an eigenvector is found.
-RESIDUAL = 2e-14
-#: Distance of two eigenvalues over the largest, up to which they are tied.
-TIED = 1e-12
+LONGEST = 30
+#: Residual over the distance of the k-th eigenvalue from the next, at which eigenvectors are found.
+RESIDUAL = 1e-7
 
 
 def signs_of(E: np.ndarray) -> np.ndarray:
@@ -28,20 +25,24 @@ def symmetrise(H: np.ndarray) -> np.ndarray:
     return 0.5 * (H + H.T)
 
 
-def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8) -> np.ndarray:
-    """A square matrix, or with ``ndim=3`` a stack, made exactly symmetric; DataError where it is not, to ``rtol``."""
-    S = np.asarray(S, dtype=np.float64)
-    if S.ndim != ndim or S.shape[-1] != S.shape[-2] or not S.size:
-        needed = "(d, d)" if ndim == 2 else "(K, d, d): at least one square matrix"
+def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8, dtype=np.float64):
+    """A square matrix, dense or sparse, or with ``ndim=3`` a stack, made exactly symmetric; DataError where it is not.
+
+    It becomes one of ``dtype``; with None it keeps its own.
+    """
+    S = S.astype(dtype) if sparse.issparse(S) else np.asarray(S, dtype=dtype)
+    if S.ndim != ndim or S.shape[-1] != S.shape[-2] or 0 in S.shape:
+        needed = "a square matrix (n, n)" if ndim == 2 else "(K, d, d): at least one square matrix"
         raise DataError(f"{name} has shape {S.shape}; needed is {needed}.")
-    transposed = S.swapaxes(-1, -2)
-    difference, largest = float(np.abs(S - transposed).max()), float(np.abs(S).max())
+    transposed = S.T if ndim == 2 else S.swapaxes(-1, -2)
+    largest = float(abs(S).max())
+    difference = float(abs(S - transposed).max()) if np.isfinite(largest) else np.nan
     if not difference <= rtol * largest:  # as with missing values
         raise DataError(
             f"{name} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "
             f"{largest:.3g}. Pass the symmetric part, (S + S.T) / 2, of finite numbers."
         )
-    return 0.5 * (S + transposed)
+    return 0.5 * (S + transposed) if difference > 0 else S
 
 
 def fix_signs(V: np.ndarray) -> np.ndarray:
@@ -76,69 +77,53 @@ def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
-def block_krylov(
-    product: Callable[[np.ndarray], np.ndarray], start: np.ndarray, k: int, *, rtol: float, longest: int
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Leading Ritz values (b,) and vectors (n, b) of M, ``product(V)`` being M V, and whether the first k are found.
+def krylov_eigenspace(
+    H: np.ndarray, k: int, start: np.ndarray, known: float = np.inf
+) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Leading Ritz values (b,) and vectors (d, b) of the symmetric H, and the lengths of the first k residuals.
 
-    In the space of all blocks from ``start`` (n, b) on, at most ``longest``; found is what leaves a residual of at most
-    ``rtol`` of the largest value. Every product is used for the space and for the residuals.
-    """
-    n, b = start.shape
-    basis, images, block = np.empty((n, longest * b)), np.empty((n, longest * b)), start
-    for m in range(b, longest * b + 1, b):
-        for _ in range(2):  # twice is enough to be orthogonal to rounding error
-            block = np.linalg.qr(block - basis[:, : m - b] @ (basis[:, : m - b].T @ block))[0]
-        basis[:, m - b : m], images[:, m - b : m] = block, product(block)
-        Q, A = basis[:, :m], images[:, :m]
-        values, U = np.linalg.eigh(symmetrise(Q.T @ A))
-        values, U = values[: -b - 1 : -1], U[:, : -b - 1 : -1]
-        V = Q @ U
-        rest = np.linalg.norm(A @ U[:, :k] - V[:, :k] * values[:k], axis=0)
-        if rest.max(axis=0) <= rtol * np.abs(values).max(axis=0):
-            return values, V, True
-        block = images[:, m - b : m]
-    return values, V, False
-
-
-def krylov_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Leading eigenvalues (b,) and eigenvectors (d, b) of the symmetric H, the first k to rounding; or None.
-
-    From the block Krylov space of ``start`` (d, b), b above k, which is the better the nearer it is to the answer. None
-    where a full eigendecomposition is as good: for a small matrix, many eigenvectors, or slow convergence. That none
-    was overlooked is to be proved by `rest_is_below`. O(d^2 b) for each of a few products.
+    In the block Krylov space of ``start`` (d, b), until the residuals are small, or small beside the gain over a
+    ``known`` sum of k values. None for a small matrix, many vectors, a tie or slow convergence: decompose H then.
     """
     d, b = start.shape
     if d < LARGE or b > SHARE * d:
         return None
-    values, V, found = block_krylov(lambda block: H @ block, start, k, rtol=RESIDUAL, longest=LONGEST)
-    return (values, V) if found else None
+    longest = min(LONGEST * b, d // 2)
+    Q, T, block = np.empty((d, longest)), np.zeros((longest, longest)), np.linalg.qr(start)[0]
+    for m in range(b, longest + 1, b):
+        Q[:, m - b : m] = block
+        basis, block = Q[:, :m], H @ block
+        for _ in range(2):  # twice is enough to be orthogonal to rounding error
+            inner = basis.T @ block
+            block = block - basis @ inner
+            T[:m, m - b : m] += inner
+        block, last = np.linalg.qr(block)
+        if m % (2 * b) == 0:
+            continue  # looking costs as much as a step
+        values, U = eigenpairs(np.triu(T[:m, :m]) + np.triu(T[:m, :m], 1).T)
+        values, U = values[: -b - 1 : -1], U[:, : -b - 1 : -1]
+        rest = np.linalg.norm(last @ U[m - b :, :k], axis=0)
+        distance = values[k - 1] - values[k]
+        enough = max(RESIDUAL**2 * distance, 1e-4 * (float(values[:k].sum(axis=0)) - known))
+        if distance > 0 and rest @ rest <= distance * enough:
+            return values, basis @ U, rest
+    return None
 
 
-def rest_is_below(H: np.ndarray, s: float, values: np.ndarray, V: np.ndarray) -> bool:
-    """Whether no eigenvalue of the symmetric H reaches s but those among the given ones, values (m,), vectors (d, m).
+def excess(H: np.ndarray, values: np.ndarray, V: np.ndarray, rest: np.ndarray) -> float:
+    r"""What the k largest eigenvalues of H sum up to beyond the Ritz values of ``krylov_eigenspace``; or infinity.
 
-    By a Cholesky factorisation of s I - H, in which the given eigenvectors have been lifted above 0: with it no
-    direction orthogonal to them has a quotient of s. d^3 / 3 operations, in the precision of H.
+    With R the residuals and s between the k-th value :math:`\theta_k` and the next, it is at most
+    :math:`\lVert R \rVert^2 / (\theta_k - s)` if no direction orthogonal to the k vectors has a quotient of s: if s I -
+    H, in which they are lifted above 0, has a Cholesky factorisation. Without one the answer is infinity.
     """
-    lifted = V * np.sqrt(np.maximum(values - s, 0.0) + np.abs(values).max(axis=0)).astype(H.dtype)
-    syrk, potrf = linalg.get_blas_funcs("syrk", dtype=H.dtype), linalg.get_lapack_funcs("potrf", dtype=H.dtype)
-    # The transpose of a C-ordered symmetric matrix is itself, in the order that LAPACK works on in place.
-    M = syrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
-    M[np.diag_indices(len(H))] += H.dtype.type(s)
-    return potrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
-
-
-def leading_eigenspace(H: np.ndarray, k: int, start: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """As `krylov_eigenspace`, and proved to be the k leading ones, a quarter of their distance from all others."""
-    found = krylov_eigenspace(H, k, start)
-    if found is None:
-        return None
-    values, V = found
-    if values[k - 1] - values[k] <= TIED * np.abs(values).max():
-        return None  # which of the tied ones rounding would decide
+    k = len(rest)
     s = values[k] + 0.75 * (values[k - 1] - values[k])
-    return found if rest_is_below(H, s, values[:k], V[:, :k]) else None
+    lifted = V[:, :k] * np.sqrt(values[:k] - s + np.abs(values).max(axis=0))
+    M = linalg.blas.dsyrk(1.0, lifted, beta=-1.0, c=H.T, lower=1)
+    M[np.diag_indices(len(H))] += s
+    missed = linalg.lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1] != 0
+    return np.inf if missed else float(rest @ rest) / float(values[k - 1] - s)
 
 
 def complement(C: np.ndarray, *, rtol: float = 1e-10, atol: float = 0.0) -> np.ndarray:

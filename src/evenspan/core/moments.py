@@ -57,8 +57,7 @@ class GroupMoments:
 
     Complexity
     ----------
-    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with few stored entries, s of each, O(n s^2); of fuller
-    ones a block at a time is made dense, which is faster.
+    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with s stored entries each, O(n s^2) where s is small.
 
     References
     ----------
@@ -110,8 +109,7 @@ class GroupMoments:
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features; memory maps and data frames (pandas, polars, pyarrow) are read block by block. A tensor
-            is summed by its own library, in double precision, where scikit-learn's ``array_api_dispatch`` is on.
+            Numeric features; memory maps and data frames (pandas, polars, pyarrow) are read block by block.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
             Group labels; several columns make each combination of their values a group.
         sample_weight : array-like of shape (n,), optional
@@ -132,8 +130,7 @@ class GroupMoments:
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
                 raise DataError(
-                    f"batch {number} is a {type(batch).__name__}; needed is (X, sensitive_features) or "
-                    "(X, sensitive_features, sample_weight)."
+                    f"batch {number} is a {type(batch).__name__}; needed is (X, groups) or (X, groups, weights)."
                 )
             n = length(batch[0])
             with in_batch(number, at, n):
@@ -162,19 +159,17 @@ class GroupMoments:
     def __add__(self, other: "GroupMoments") -> "GroupMoments":
         if not isinstance(other, GroupMoments):
             return NotImplemented
-        if self.d != other.d or (
-            self.feature_names and other.feature_names and self.feature_names != other.feature_names
-        ):
+        names = self.feature_names or other.feature_names
+        if self.d != other.d or names != (other.feature_names or names):
             raise DataError(
                 f"moments of different features cannot be added: {self.d} and {other.d} features, names "
-                f"{_some(self.feature_names)} and {_some(other.feature_names)}. Select the same features on both "
-                "sides first."
+                f"{_some(self.feature_names)} and {_some(other.feature_names)}. Select the same on both sides first."
             )
         labels = union_labels(self.labels, other.labels)
         total = zeros(len(labels), self.d)
         for part in (self, other):
             merge(total, positions(part.labels, labels), (part.counts, part.means, part.scatters))
-        return GroupMoments(labels, *total, self.feature_names or other.feature_names)
+        return GroupMoments(labels, *total, names)
 
     # -- reading --------------------------------------------------------------------------------------------------
 
@@ -220,10 +215,8 @@ class GroupMoments:
             if not self.feature_names or feature not in self.feature_names:
                 raise DataError(f"no feature {feature!r}; the features are {_some(self.feature_names)}.")
             return self.feature_names.index(feature)
-        if isinstance(feature, bool | np.bool_) or not isinstance(feature, Integral):
-            raise DataError(f"{feature!r} is neither a name nor a position; for a mask pass np.flatnonzero(mask).")
-        if not -self.d <= feature < self.d:
-            raise DataError(f"no feature at position {feature}; there are {self.d}.")
+        if isinstance(feature, bool) or not isinstance(feature, Integral) or not -self.d <= feature < self.d:
+            raise DataError(f"no feature {feature!r}; needed is a name or a position below {self.d}, not a mask.")
         return int(feature)
 
     def __repr__(self) -> str:
@@ -235,15 +228,13 @@ class GroupMoments:
 
     def pooled(self) -> "GroupMoments":
         """The moments of all rows as one group, labelled ``all``."""
-        return GroupMoments(
-            np.array(["all"]), np.array([self.n]), self.mean[None], self.scatter[None], self.feature_names
-        )
+        counts, labels = np.array([self.n]), np.array(["all"])
+        return GroupMoments(labels, counts, self.mean[None], self.scatter[None], self.feature_names)
 
     def marginal(self, *attributes: str) -> "GroupMoments":
         """The moments grouped by one or some of several attributes: cells with the same values are merged."""
-        for attribute in attributes:
-            if attribute not in self.attributes:
-                raise GroupError(f"no attribute {attribute!r}; the attributes are {', '.join(self.attributes)}.")
+        if unknown := [name for name in attributes if name not in self.attributes]:
+            raise GroupError(f"no attribute {unknown[0]!r}; the attributes are {', '.join(self.attributes)}.")
         if self.labels.dtype.names is None:
             return self
         one = len(attributes) == 1
@@ -258,10 +249,8 @@ class GroupMoments:
         if self.labels.dtype.names is None:
             return self
         texts = np.array([label_text(label) for label in self.labels])
-        order = np.argsort(texts, kind="stable")
-        return GroupMoments(
-            texts[order], self.counts[order], self.means[order], self.scatters[order], self.feature_names
-        )
+        o = np.argsort(texts, kind="stable")
+        return GroupMoments(texts[o], self.counts[o], self.means[o], self.scatters[o], self.feature_names)
 
     def select(self, features) -> "GroupMoments":
         """The moments of some features, given by position or name, in the order given."""
@@ -282,13 +271,8 @@ class GroupMoments:
         """
         reference = self if reference is None else reference
         scale = reference.scale()
-        return GroupMoments(
-            self.labels,
-            self.counts,
-            (self.means - reference.mean) / scale,
-            self.scatters / np.outer(scale, scale),
-            self.feature_names,
-        )
+        means, scatters = (self.means - reference.mean) / scale, self.scatters / np.outer(scale, scale)
+        return GroupMoments(self.labels, self.counts, means, scatters, self.feature_names)
 
     def scale(self) -> np.ndarray:
         """Population standard deviation of every feature over all rows; 1 where a feature is constant."""

@@ -29,47 +29,40 @@ class Option:
 
     def or_none(self, meaning: str = "") -> "Option":
         """The same option, which may also be None; ``meaning`` says what None stands for."""
-        return Option(
-            lambda value: value is None or self.allows(value), f"{self.needed}, or None{meaning and f' ({meaning})'}"
-        )
+        words = f"{self.needed}, or None{meaning and f' ({meaning})'}"
+        return Option(lambda value: value is None or self.allows(value), words)
 
     def or_one_of(self, *words: str) -> "Option":
         """The same option, which may also be one of some words."""
-        return Option(
-            lambda value: (isinstance(value, str) and value in words) or self.allows(value),
-            f"{self.needed}, or {_listed(words)}",
-        )
+        other = one_of(*words)
+        return Option(lambda value: other.allows(value) or self.allows(value), f"{self.needed}, or {other.needed}")
 
 
 def one_of(*words: str) -> Option:
     """One of some words."""
-    return Option(lambda value: isinstance(value, str) and value in words, _listed(words))
+    listed = " or ".join(filter(None, [", ".join(map(repr, words[:-1])), repr(words[-1])]))
+    return Option(lambda value: isinstance(value, str) and value in words, listed)
 
 
 def whole(low: int, high: int | None = None) -> Option:
     """A whole number from ``low`` to ``high``, both included."""
+    largest = np.inf if high is None else high
     return Option(
-        lambda value: (
-            isinstance(value, Integral)
-            and not isinstance(value, bool | np.bool_)
-            and value >= low
-            and (high is None or value <= high)
-        ),
+        lambda value: isinstance(value, Integral) and not isinstance(value, bool) and low <= value <= largest,
         f"a whole number of at least {low}" if high is None else f"a whole number from {low} to {high}",
     )
 
 
-def number(low: float, high: float | None = None, *, low_open: bool = False, high_open: bool = False) -> Option:
+def number(low: float, high: float = np.inf, *, low_open: bool = False, high_open: bool = False) -> Option:
     """A finite number between ``low`` and ``high``; an open end is not included."""
 
     def allows(value: Any) -> bool:
-        if not isinstance(value, Real) or isinstance(value, bool | np.bool_) or not np.isfinite(value):
+        if not isinstance(value, Real) or isinstance(value, bool) or not np.isfinite(value):
             return False
-        above = value > low if low_open else value >= low
-        return above and (high is None or (value < high if high_open else value <= high))
+        return (value > low if low_open else value >= low) and (value < high if high_open else value <= high)
 
     lower = f"greater than {low:g}" if low_open else f"of at least {low:g}"
-    upper = "" if high is None else f" and {'less than' if high_open else 'at most'} {high:g}"
+    upper = "" if high == np.inf else f" and {'less than' if high_open else 'at most'} {high:g}"
     return Option(allows, f"a number {lower}{upper}")
 
 
@@ -87,7 +80,3 @@ class Options:
     def _check_options(self) -> None:
         for name, option in self._options.items():
             option.require(name, getattr(self, name))
-
-
-def _listed(words: tuple[str, ...]) -> str:
-    return " or ".join([", ".join(map(repr, words[:-1])), repr(words[-1])] if len(words) > 1 else [repr(words[0])])

@@ -9,7 +9,7 @@ import pandas as pd
 
 from .errors import ConfigurationError, DataError, FeatureTypeError, GroupError
 from .groups import encode_groups
-from .inputs import whole_number
+from .options import whole
 from .streams import Stream
 
 #: Endings of the files that are read, and how.
@@ -50,7 +50,7 @@ class ParquetStream(Stream):
     """
 
     def __init__(self, path, sensitive_features, *, columns=None, batch_size: int = 65536):
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.batch_size = whole(1).require("batch_size", batch_size)
         self.dataset = _dataset(path)
         schema = self.dataset.schema
         self.attributes = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
@@ -109,17 +109,16 @@ def _dataset(path):
         ) from error
     if isinstance(path, dataset.Dataset):
         return path
-    places = [Path(place) for place in (path if isinstance(path, list | tuple) else [path])]
     files, options = [], {}
-    for place in places:
+    for place in map(Path, path if isinstance(path, list | tuple) else [path]):
+        if not place.exists():
+            raise DataError(f"{place} does not exist. Give a file, a folder of files or a pyarrow.dataset.Dataset.")
         if place.is_dir():
             found = sorted(file for file in place.rglob("*") if file.suffix.lower() in FORMATS)
             files += [file for file in found if not any(part[0] in "._" for part in file.relative_to(place).parts)]
             options = {"partitioning": "hive", "partition_base_dir": str(place)}
-        elif place.is_file():
-            files.append(place)
         else:
-            raise DataError(f"{place} does not exist. Give a file, a folder of files or a pyarrow.dataset.Dataset.")
+            files.append(place)
     formats = {FORMATS.get(file.suffix.lower()) for file in files}
     if len(formats) != 1 or None in formats:
         found = ", ".join(sorted({file.suffix or "no ending" for file in files})) or "no such file"
@@ -137,10 +136,9 @@ def _common_type(schema, features: list[str]) -> np.dtype:
 
     kinds = {name: schema.field(name).type for name in features}
     numeric = (types.is_floating, types.is_integer, types.is_boolean)
-    bad = [f"{name!r} ({kind})" for name, kind in kinds.items() if not any(test(kind) for test in numeric)]
-    if bad:
+    if bad := [f"{name!r} ({kind})" for name, kind in kinds.items() if not any(test(kind) for test in numeric)]:
         raise FeatureTypeError(
-            f"{len(bad)} of {len(features)} columns are not numeric: {', '.join(bad[:5])}"
-            f"{', ...' if len(bad) > 5 else ''}. Encode them as numbers first, or choose others: columns=[...]."
+            f"{len(bad)} of {len(features)} columns are not numeric: {', '.join(bad[:5])}. Encode them as numbers "
+            "first, or choose others: columns=[...]."
         )
     return np.dtype(np.float32 if all(types.is_float32(kind) for kind in kinds.values()) else np.float64)

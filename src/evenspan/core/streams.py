@@ -13,38 +13,21 @@ from scipy import sparse
 
 from .errors import ConfigurationError, DataError, GroupError
 from .groups import encode_groups
-from .inputs import (
-    feature_names,
-    in_batch,
-    in_pandas,
-    length,
-    require_numeric_columns,
-    row_blocks,
-    rows_of,
-    whole_number,
-)
+from .inputs import feature_names, in_batch, in_pandas, length, require_numeric_columns, row_blocks, rows_of
+from .options import whole
 
 
 class Stream(ABC):
     """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row.
 
-    Attributes
-    ----------
-    one_shot : bool
-        Whether the stream can be read only once.
-    n_rows, n_features : int or None
-        Where they are known.
-    feature_names : tuple of str or None
-        Names of the columns; a stream of data frames knows them after its first batch.
-    labels : ndarray or None
-        Sorted labels of all groups, where they can be found without reading the features.
+    A stream of data frames knows the names of the columns after its first batch.
     """
 
-    one_shot: bool = False
-    n_rows: int | None = None
+    one_shot: bool = False  #: Whether the stream can be read only once.
+    n_rows: int | None = None  #: Where it is known, as the next.
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None
-    labels: np.ndarray | None = None
+    labels: np.ndarray | None = None  #: Sorted labels of all groups, where they are found without reading the features.
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple]:
@@ -62,10 +45,8 @@ class Stream(ABC):
                 names = feature_names(X)
                 if d == 0 or d != (self.n_features or d):
                     raise DataError(f"it has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
-                if names and self.feature_names and names != self.feature_names:
-                    raise DataError(
-                        f"its columns are {list(names or ())[:5]}, those before it {self.feature_names[:5]}."
-                    )
+                if names and names != (self.feature_names or names):
+                    raise DataError(f"its columns are {names[:5]}, those before it {self.feature_names[:5]}.")
                 if (labelled := length(groups)) is not None and labelled != n:
                     raise GroupError(f"there are {labelled} group labels for {n} rows. Yield one for each row.")
             if self.n_features is None:
@@ -100,7 +81,7 @@ class ArrayStream(Stream):
     """
 
     def __init__(self, X, sensitive_features, *, batch_size: int = 1024):
-        self.batch_size = whole_number("batch_size", batch_size, 1)
+        self.batch_size = whole(1).require("batch_size", batch_size)
         if sensitive_features is None:
             raise GroupError("sensitive_features is None; needed is one group label for each row of X.")
         X = in_pandas(X)

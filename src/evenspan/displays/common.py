@@ -55,21 +55,11 @@ def named(estimator) -> dict[str, object]:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The groups in the units that all estimators share, about the point that they share, and what each leaves them.
+    """The groups in the units that all estimators share, about the point that they share, and what each leaves them."""
 
-    Parameters
-    ----------
-    seen : GroupMoments
-        Moments of the rows less the shared mean, over the shared scale.
-    k : int
-        Components of every estimator.
-    errors : dict of str to ndarray of shape (G,)
-        Mean squared errors of the groups under every estimator.
-    """
-
-    seen: GroupMoments
+    seen: GroupMoments  # of the rows less the shared mean, over the shared scale
     k: int
-    errors: dict[str, np.ndarray]
+    errors: dict[str, np.ndarray]  # mean squared errors (G,) under every estimator
 
     @classmethod
     def of(cls, estimator, X, moments, sensitive_features, sample_weight=None) -> "Judged":
@@ -79,16 +69,12 @@ class Judged:
         answers = {name: linear_map(one) for name, one in fitted.items()}
         first_name, first = next(iter(answers.items()))
         for name, answer in answers.items():
-            unlike = [
-                what
-                for what, a, b in (
-                    ("n_components", first.V.shape, answer.V.shape),
-                    ("mean", first.mean, answer.mean),
-                    ("scale", _scale(first), _scale(answer)),
-                )
-                if np.shape(a) != np.shape(b)
-                or not np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(b).max(initial=0.0))
-            ]
+            pairs = {
+                "n_components": (first.V.shape, answer.V.shape),
+                "mean": (first.mean, answer.mean),
+                "scale": (_scale(first), _scale(answer)),
+            }
+            unlike = [what for what, (a, b) in pairs.items() if np.shape(a) != np.shape(b) or not _same(a, b)]
             if unlike:
                 raise ConfigurationError(
                     f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
@@ -149,10 +135,8 @@ def marks(axes, points: Mapping[str, tuple[float, float]], **options) -> list:
     """An open mark for every estimator, of falling size: those with the same answer stay visible inside each other."""
     lines = []
     for number, (name, look) in enumerate(looks(points).items()):
-        dress = (
-            look.open() | {"markersize": max(13 - number, 5), "markeredgewidth": 1.8, "label": plain(name)} | options
-        )
-        lines += axes.plot(*points[name], linestyle="none", zorder=4, **dress)
+        dress = {"markersize": max(13 - number, 5), "markeredgewidth": 1.8, "label": plain(name), "zorder": 4}
+        lines += axes.plot(*points[name], **look.open() | dress | {"linestyle": "none"} | options)
     return lines
 
 
@@ -164,6 +148,10 @@ def texts(labels: np.ndarray) -> list[str]:
 def plain(text) -> str:
     """Text that matplotlib shows as it is."""
     return str(text).replace("$", r"\$")
+
+
+def _same(a, b) -> bool:
+    return np.allclose(a, b, rtol=SAME, atol=SAME * np.abs(b).max(initial=0.0))
 
 
 def _scale(answer) -> np.ndarray:

@@ -94,20 +94,7 @@ class FrontierDisplay(RangeDisplay):
         return cls(curve, points, against=against).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, legend=True):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; those of a new figure unless given.
-        legend : bool
-            Whether to name the line, the region and the estimators.
-
-        Returns
-        -------
-        FrontierDisplay
-            Itself, with ``ax_``, ``figure_``, ``line_`` and ``lines_``.
-        """
+        """Draw, on the axes given or new ones, with a legend unless told."""
         x, y = self.curve.points.T
         drawn = self.frame_[["average", "other"]].to_numpy()
         low, high = drawn.min(axis=0), drawn.max(axis=0)

@@ -109,25 +109,11 @@ class GroupGapDisplay:
         """
         sample = {"X": X, "moments": moments, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
         frame = _frame(estimator, metric, n_boot, level, random_state=random_state, **sample)
-        return cls(frame, metric=_name(metric)).plot(ax, **kwargs)
+        shown = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+        return cls(frame, metric=shown).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, overall=True, legend=True):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; those of a new figure unless given.
-        overall : bool
-            Whether to draw the value for all rows beside those for the groups.
-        legend : bool
-            Whether to name the estimators.
-
-        Returns
-        -------
-        GroupGapDisplay
-            Itself, with ``ax_``, ``figure_``, ``lines_`` and ``intervals_``.
-        """
+        """Draw, on the axes given or new ones: with a mark for all rows unless told, and names of the estimators."""
         frame = self.frame_ if overall else self.frame_[self.frame_["kind"] == "group"]
         names = frame["estimator"].drop_duplicates().tolist()
         groups = frame.loc[frame["kind"] == "group", "group"].drop_duplicates().tolist()
@@ -166,10 +152,6 @@ class GroupGapDisplay:
             self.intervals_.append(bars)
         (line,) = axes.plot(x, rows["value"], linestyle="none", **({"markersize": 8} | dress | {"zorder": 3}))
         self.lines_.append(line)
-
-
-def _name(metric) -> str:
-    return metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
 
 
 def _frame(estimator, metric, n_boot, level, **sample) -> pd.DataFrame:

@@ -73,22 +73,7 @@ class JointRangeDisplay(RangeDisplay):
         return cls(joint, points, labels=tuple(texts(judged.seen.labels))).plot(ax, **kwargs)
 
     def plot(self, ax=None, *, zoom=False, legend=True):
-        """Draw.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; those of a new figure unless given.
-        zoom : bool
-            Whether to show the neighbourhood of the estimators only, not the whole set.
-        legend : bool
-            Whether to name lines, region and estimators.
-
-        Returns
-        -------
-        JointRangeDisplay
-            Itself, with ``ax_``, ``figure_``, ``lines_`` and ``edge_``.
-        """
+        """Draw, on the axes given or new ones; ``zoom`` shows the neighbourhood of the estimators only."""
         pairs = np.array(list(self.points.values()))
         best = np.array([self.joint.support(0.0).value, self.joint.support(np.pi / 2).value])
         with drawing(ax) as axes:

@@ -16,8 +16,7 @@ from . import style
 if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
-#: What a method asks to be equal between groups, and the shades of those that do, in the order of the table of methods:
-#: the first is the family's, and all are at least 3:1 against white.
+#: What a method equalises, and the shades of those that do, in the order of the table of methods; all at least 3:1.
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "nothing": (
         "#222222", "#968A84", "#425A6C", "#5A4E3C", "#243648", "#666C6C", "#000000", "#424848", "#3C301E", "#786C5A",
@@ -102,35 +101,15 @@ def left_over(names: Iterable[str], taken: Container[Marker]) -> dict[str, Look]
 
 
 def group_looks(labels: Sequence) -> dict:
-    """The look of every group of a data set, by label.
-
-    Parameters
-    ----------
-    labels : sequence
-        *All* labels of the data set; their order does not matter.
-
-    Returns
-    -------
-    dict of label to GroupLook
-        In the order of ``labels``.
-
-    Raises
-    ------
-    ConfigurationError
-        For more groups than there are pairs of colour and marker.
-    """
+    """The look of every group of a data set by label, given *all* its labels, whose order does not matter."""
     given = list(dict.fromkeys(labels))
     most = len(GROUP_COLOURS) * len(GROUP_MARKERS)
     if len(given) > most:
         raise ConfigurationError(
             f"{len(given)} groups; only {most} can be told apart. Merge some, or draw a panel each."
         )
-    try:
-        ordered = sorted(given)
-    except TypeError:  # labels of different kinds
-        ordered = sorted(given, key=lambda label: (type(label).__name__, str(label)))
     found = {}
-    for place, label in enumerate(ordered):
+    for place, label in enumerate(sorted(given)):
         turn = place + place // len(GROUP_COLOURS)
         colour, dash = GROUP_COLOURS[place % len(GROUP_COLOURS)], DASHES[place % len(DASHES)]
         marker, hatch = GROUP_MARKERS[turn % len(GROUP_MARKERS)], HATCHES[turn % len(HATCHES)]

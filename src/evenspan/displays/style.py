@@ -17,10 +17,7 @@ COLUMN = 7.8
 INK = "#222222"
 TICKS = "#555555"
 #: Where a number comes from, the same in every figure: colour and marker, the printed ones hollow.
-SOURCES = {
-    "published": (COLOURS[1], "D"),
-    "ours": (COLOURS[0], "o"),
-}
+SOURCES = {"published": (COLOURS[1], "D"), "ours": (COLOURS[0], "o")}
 
 SETTINGS = {
     "axes.edgecolor": "#888888",

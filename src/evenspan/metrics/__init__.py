@@ -1,7 +1,7 @@
 """The judge: every metric is computed here, from moments, points or counts, never by a method."""
 
 from ..core.kernels import median_bandwidth
-from .bootstrap import BlockSums, assign_blocks, block_sums, interval, multiplicities
+from .bootstrap import assign_blocks
 from .cluster_frame import ClusterFrame
 from .clustering import balance, clustering_accuracy, mnce, normalised_mutual_information
 from .group_frame import GroupFrame
@@ -18,52 +18,13 @@ from .prediction import (
     placements,
     reader_scores,
 )
-from .reconstruction import (
-    average_error,
-    error_gap,
-    explained_variance,
-    group_errors,
-    operator_errors,
-    retained_variance,
-    worst_error,
-)
+from .reconstruction import error_gap, explained_variance, group_errors, operator_errors, retained_variance
 from .representation import covariance_gap, mean_gap, mmd2
 
 __all__ = [
-    "GROUP_METRICS",
-    "READERS",
-    "BlockSums",
-    "ClusterFrame",
-    "GroupFrame",
-    "LinearMap",
-    "accuracy",
-    "assign_blocks",
-    "auc",
-    "auc_standard_error",
-    "average_error",
-    "balance",
-    "block_sums",
-    "clustering_accuracy",
-    "covariance_gap",
-    "demographic_parity_difference",
-    "equal_opportunity_difference",
-    "error_gap",
-    "error_gap_bound",
-    "explained_variance",
-    "group_auc",
-    "group_errors",
-    "interval",
-    "linear_map",
-    "mean_gap",
-    "mean_gap_bound",
-    "median_bandwidth",
-    "mmd2",
-    "mnce",
-    "multiplicities",
-    "normalised_mutual_information",
-    "operator_errors",
-    "placements",
-    "reader_scores",
-    "retained_variance",
-    "worst_error",
-]
+    "GROUP_METRICS", "READERS", "ClusterFrame", "GroupFrame", "LinearMap", "accuracy", "assign_blocks", "auc",
+    "auc_standard_error", "balance", "clustering_accuracy", "covariance_gap", "demographic_parity_difference",
+    "equal_opportunity_difference", "error_gap", "error_gap_bound", "explained_variance", "group_auc",
+    "group_errors", "linear_map", "mean_gap", "mean_gap_bound", "median_bandwidth", "mmd2", "mnce",
+    "normalised_mutual_information", "operator_errors", "placements", "reader_scores", "retained_variance",
+]  # fmt: skip

@@ -34,30 +34,19 @@ LOST = 0.05
 class BlockSums:
     """What m blocks contribute to the linear metrics of a subspace; every entry is a sum over the rows of a block.
 
-    Parameters
-    ----------
-    labels : ndarray of shape (G,)
-        Group labels.
-    counts : ndarray of shape (m, G)
-        Rows; 0 where a group does not occur in a block.
-    errors : ndarray of shape (m, G)
-        Squared residuals, centred by the subspace's mean and in its units.
-    firsts : ndarray of shape (m, G, k)
-        Coordinates of the rows in the subspace.
-    squares : ndarray of shape (m, G)
-        Squared lengths of these coordinates.
+    Of G groups: their labels; rows (0 where a group does not occur in a block); squared residuals, centred by the
+    subspace's mean and in its units; coordinates (m, G, k) of the rows, and their squared lengths.
     """
 
-    labels: np.ndarray
-    counts: np.ndarray
-    errors: np.ndarray
-    firsts: np.ndarray
-    squares: np.ndarray
+    labels: np.ndarray  # (G,)
+    counts: np.ndarray  # (m, G)
+    errors: np.ndarray  # (m, G)
+    firsts: np.ndarray  # (m, G, k)
+    squares: np.ndarray  # (m, G)
 
-    def merged(self, labels: np.ndarray, member: np.ndarray) -> "BlockSums":
-        """The sums of other groups; ``member`` (G, L) is 1 where a group belongs to the other one, else 0."""
-        firsts = np.einsum("mgk,gl->mlk", self.firsts, member, optimize=True)
-        return BlockSums(labels, self.counts @ member, self.errors @ member, firsts, self.squares @ member)
+    def pooled(self) -> "BlockSums":
+        """The sums of all groups together."""
+        return BlockSums(np.zeros(1), *(part.sum(axis=1, keepdims=True) for part in list(vars(self).values())[1:]))
 
     def group_errors(self, draws: np.ndarray) -> np.ndarray:
         """Mean squared errors (n_boot, G) in samples with each block ``draws`` (n_boot, m) times; nan if absent."""
@@ -98,25 +87,9 @@ def assign_blocks(n: int, n_blocks: int, random_state=None) -> np.ndarray:
 
 
 def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attribute: str | None = None) -> BlockSums:
-    """What every block contributes to the linear metrics of a subspace.
+    """What every block contributes to the linear metrics of a map: O(m G d^2 k) time, working memory O(m G d k).
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        With the attribute "block" (whole numbers) and at least one more.
-    subspace : FairSubspace or LinearMap
-        What is judged; ``linear_map(estimator)`` gives it for a fitted estimator, LEACE among them.
-    attribute : str, optional
-        Which of the others makes the groups; each combination of all others unless given.
-
-    Returns
-    -------
-    BlockSums
-        m is the number of blocks that occur.
-
-    Complexity
-    ----------
-    O(m G d^2 k) time; working memory O(m G d k), so that moments in many blocks are never copied.
+    The moments have the attribute "block" and at least one more; ``attribute`` makes the groups, or all others do.
     """
     labels, block, group = cells_of(moments, attribute)
     inward = encoder(subspace)
@@ -142,22 +115,7 @@ def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attrib
 
 
 def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
-    """How often each of m blocks is drawn, in ``n_boot`` samples of m blocks with replacement.
-
-    Parameters
-    ----------
-    m : int
-        Blocks.
-    n_boot : int
-        Samples.
-    random_state : None, int or Generator
-        Seed of the draws.
-
-    Returns
-    -------
-    ndarray of shape (n_boot, m)
-        Whole numbers; every row adds up to m.
-    """
+    """How often (n_boot, m) each of m blocks is drawn, in ``n_boot`` samples of m blocks with replacement."""
     m, n_boot = whole_number("m", m, 2), whole_number("n_boot", n_boot, 1)
     return require_generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
 
@@ -165,23 +123,7 @@ def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
 def resampled(moments: GroupMoments, draws: np.ndarray, attribute: str | None = None) -> Iterator[GroupMoments]:
     """The moments of the groups in every drawn sample of blocks, for metrics that are not sums over rows.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        With the attribute "block" and at least one more.
-    draws : ndarray of shape (n_boot, m)
-        As ``multiplicities`` returns them; m is the number of blocks that occur.
-    attribute : str, optional
-        As in ``block_sums``.
-
-    Yields
-    ------
-    GroupMoments
-        Of one sample. A group that the sample does not contain is missing from its labels.
-
-    Complexity
-    ----------
-    O(m G d^2) for each sample; memory as much again as the moments.
+    A group that a sample does not contain is missing from its labels. O(m G d^2) for each sample.
     """
     labels, block, group = cells_of(moments, attribute)
     m, G, d = int(block.max(axis=0)) + 1, len(labels), moments.d
@@ -203,25 +145,8 @@ def resampled(moments: GroupMoments, draws: np.ndarray, attribute: str | None = 
 
 
 def interval(samples, level: float = 0.95, labels=None) -> tuple[np.ndarray, np.ndarray]:
-    """Percentile interval along the first axis.
+    """Percentile interval along the first axis, with a share ``level`` of the samples inside.
 
-    Parameters
-    ----------
-    samples : array-like of shape (n_boot, ...)
-        A metric in every sample; nan where it is not defined, for instance because the sample lacks the group.
-    level : float
-        Share of the samples inside, the rest half below and half above.
-    labels : sequence, optional
-        Names of the entries of the second axis, for the message.
-
-    Returns
-    -------
-    low, high : ndarray
-        Of the shape of one sample. Samples without a value are left out; if they are more than one in twenty, a
-        GroupError says so.
-
-    Examples
-    --------
     >>> interval(np.arange(101.0), level=0.5)
     (np.float64(25.0), np.float64(75.0))
     """
@@ -231,7 +156,10 @@ def interval(samples, level: float = 0.95, labels=None) -> tuple[np.ndarray, np.
 
 
 def quantiles(samples, shares, labels=None) -> np.ndarray:
-    """Quantiles along the first axis, one entry of the result for each share; nan as in ``interval``."""
+    """Quantiles along the first axis, one entry for each share; samples without a value (nan) are left out.
+
+    GroupError where those are more than one in twenty, naming the entry of the second axis by ``labels``.
+    """
     samples = np.asarray(samples, dtype=np.float64)
     if samples.ndim == 0 or len(samples) == 0:
         raise DataError(f"samples has shape {samples.shape}; needed is one entry for each draw along the first axis.")
@@ -240,12 +168,10 @@ def quantiles(samples, shares, labels=None) -> np.ndarray:
         first = np.unravel_index(np.argmax(lost, axis=None), lost.shape)
         name = label_text(labels[first[0]]) if labels is not None and first else f"at {tuple(map(int, first))}"
         raise GroupError(
-            f"group {name!r} has no value in {lost[first]:.0%} of {len(samples)} samples, so no interval can be given: "
-            "it has rows in too few blocks. Merge it with another group, leave it out, or deal the rows to fewer "
-            "blocks."
+            f"group {name!r} has no value in {lost[first]:.0%} of {len(samples)} samples: it has rows in too few "
+            "blocks for an interval. Merge it with another group, leave it out, or deal the rows to fewer blocks."
         )
-    # The same numbers to the last bit; where every sample has a value, all columns are done at once.
-    found = np.nanquantile if lost.any() else np.quantile
+    found = np.nanquantile if lost.any() else np.quantile  # the same numbers, and faster
     return found(samples, np.asarray(shares, dtype=np.float64), axis=0)
 
 

@@ -48,49 +48,19 @@ class ClusterFrame:
 
     @classmethod
     def from_labels(cls, labels, *, sensitive_features, n_clusters: int | None = None) -> "ClusterFrame":
-        """Judge the clusters of some rows.
-
-        Parameters
-        ----------
-        labels : array-like of shape (n,)
-            Cluster of each row.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group of each row.
-        n_clusters : int, optional
-            The clusters are then 0 to ``n_clusters - 1``, empty ones included.
-
-        Returns
-        -------
-        ClusterFrame
-        """
+        """Judge the clusters ``labels`` (n,) of some rows; with ``n_clusters`` they are 0 to ``n_clusters - 1``."""
         return cls(ClusterCounts.from_labels(labels, sensitive_features, n_clusters))
 
     @classmethod
     def from_estimator(cls, estimator, X, *, sensitive_features) -> "ClusterFrame":
-        """Judge a fitted clustering on rows, new ones or those that it was fitted to.
-
-        Parameters
-        ----------
-        estimator : fitted clusterer
-            Its ``predict`` assigns rows to clusters, without seeing their groups.
-        X : array-like of shape (n, d)
-            Rows to judge on.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group of each row.
-
-        Returns
-        -------
-        ClusterFrame
-        """
+        """Judge a fitted clustering on rows: its ``predict`` assigns them to clusters without seeing their groups."""
         if not hasattr(estimator, "predict"):
             raise DataError(
                 f"a {type(estimator).__name__} assigns no new rows to clusters: it has no predict. Judge the rows that "
                 "it was fitted to by ClusterFrame.from_labels(estimator.labels_, sensitive_features=...)."
             )
-        labels = estimator.predict(X)
-        return cls.from_labels(
-            labels, sensitive_features=sensitive_features, n_clusters=getattr(estimator, "n_clusters", None)
-        )
+        n_clusters = getattr(estimator, "n_clusters", None)
+        return cls.from_labels(estimator.predict(X), sensitive_features=sensitive_features, n_clusters=n_clusters)
 
     @property
     def by_group(self) -> pd.DataFrame:
@@ -125,14 +95,6 @@ class ClusterFrame:
             "entropy": entropy(table) / overall if overall else np.nan,
         }
         return pd.DataFrame(found, index=pd.Index(self.counts.clusters.tolist(), name="cluster"))
-
-    @property
-    def shares(self) -> pd.DataFrame:
-        """Share of every group (rows) in every cluster (columns); an empty cluster has none."""
-        sizes = self.counts.sizes
-        shares = np.divide(self.counts.counts, sizes, out=np.full(self.counts.counts.shape, np.nan), where=sizes > 0)
-        columns = pd.Index(self.counts.clusters.tolist(), name="cluster")
-        return pd.DataFrame(shares, index=label_index(self.counts.labels, "group"), columns=columns)
 
     @property
     def overall(self) -> pd.Series:

@@ -17,11 +17,6 @@ def clustering_accuracy(y, labels) -> float:
 
     .. math:: \max_{\pi} \; \frac1n \sum_{k} n_{\pi(k), k}, \qquad \pi \text{ one to one.}
 
-    Parameters
-    ----------
-    y, labels : array-like of shape (n,)
-        Classes and clusters, whose number may differ from that of the classes.
-
     Examples
     --------
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 1, 0])
@@ -35,10 +30,7 @@ def normalised_mutual_information(y, labels) -> float:
 
     .. math:: I(y, \ell) \,/\, \max(H(y), H(\ell))
 
-    Parameters
-    ----------
-    y, labels : array-like of shape (n,)
-        Classes and clusters; 1 when both have one value only.
+    1 when both have one value only.
 
     Examples
     --------
@@ -53,19 +45,8 @@ def balance(labels, sensitive_features) -> float:
 
     .. math:: \min_k \; \min_j n_{jk} \,/\, \max_j n_{jk}
 
-    Counts are not divided by the sizes of the groups: the largest possible value is that of the whole sample.
-
-    Parameters
-    ----------
-    labels : array-like of shape (n,)
-        Clusters.
-    sensitive_features : array-like of shape (n,) or (n, p)
-        Groups.
-
-    Returns
-    -------
-    float
-        0 when a group is missing from a cluster; 1 for one group.
+    Counts are not divided by the sizes of the groups: the largest possible value is that of the whole sample. 0 when a
+    group is missing from a cluster; 1 for one group.
 
     References
     ----------
@@ -84,18 +65,8 @@ def mnce(labels, sensitive_features) -> float:
 
     .. math:: \min_k \; H(n_{\cdot k} / n_k) \,/\, H(|G_\cdot| / n)
 
-    Parameters
-    ----------
-    labels : array-like of shape (n,)
-        Clusters.
-    sensitive_features : array-like of shape (n,) or (n, p)
-        Groups.
-
-    Returns
-    -------
-    float
-        From 0 (a cluster of one group) to 1 (every cluster has the shares of the whole). With one group the ratio is
-        0/0: nan, with a warning.
+    From 0 (a cluster of one group) to 1 (every cluster has the shares of the whole). With one group the ratio is 0/0:
+    nan, with a warning.
 
     Examples
     --------

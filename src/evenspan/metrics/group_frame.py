@@ -1,24 +1,25 @@
 """GroupFrame: metrics of a representation by group, as fairlearn's MetricFrame has them of predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from numbers import Real
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, GroupError
-from ..core.groups import attribute_columns, label_text, positions
+from ..core.groups import attribute_columns, positions
 from ..core.inputs import length, require_generator, warn_of_order, whole_number
 from ..core.moments import GroupMoments
+from ..core.options import one_of
 from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
 from .linear_map import GROUP_METRICS, linear_map, one_group
 
 DEFAULT = ("error", "loss", "explained variance", "mean distance")
 #: Named metrics that are functions of sums over blocks, so that a sample needs no moments.
 SUMMED = ("error", "mean distance", "count")
-#: Moments in blocks take no more bytes than this, but there are at least ``FEWEST`` blocks.
-MOST_BYTES = 256 * 2**20
-USUAL, FEWEST = 100, 20
+#: Blocks that rows are dealt to unless told.
+BLOCKS = 100
 
 Compare = Literal["between_groups", "to_overall"]
 
@@ -61,8 +62,7 @@ class GroupFrame:
         Quantiles of the samples that ``interval`` returns, each between 0 and 1: ``[0.025, 0.975]`` for intervals of 95
         per cent.
     n_blocks : int, optional
-        Blocks that the rows of X are dealt to. Unless given 100, or as many as there are rows, or fewer, down to 20,
-        where moments in so many blocks would take more than 256 MB.
+        Blocks that the rows of X are dealt to. Unless given 100, or as many as there are rows.
     random_state : None, int or Generator
         Seed of the blocks and the samples.
 
@@ -80,11 +80,9 @@ class GroupFrame:
     Notes
     -----
     Different from ``MetricFrame`` of fairlearn 0.15: there is no target and no control feature; metrics see moments and
-    return one number; combinations of attributes that do not occur have no row instead of nan; an attribute without a
-    name is called ``group``, as elsewhere here; ``interval`` stands for all that end in ``_ci``; a group that is
-    absent from more than one sample in twenty is an error, not a quantile of the rest; blocks of rows are drawn instead
-    of rows. A difference between groups is never negative, so its interval does not contain 0 even where the groups do
-    not differ.
+    return one number; combinations of attributes that do not occur have no row; ``interval`` stands for all that end in
+    ``_ci``, draws blocks of rows, and refuses a group that is absent from more than one sample in twenty. A difference
+    between groups is never negative: its interval does not contain 0 even where the groups do not differ.
 
     References
     ----------
@@ -121,88 +119,50 @@ class GroupFrame:
         n_blocks=None,
         random_state=None,
     ):
-        if (n_boot is None) != (ci_quantiles is None):
+        shares = [] if ci_quantiles is None else list(ci_quantiles)
+        if (n_boot is None) != (not shares) or not all(0 < q < 1 for q in shares):
             raise ConfigurationError(
-                f"n_boot={n_boot!r} and ci_quantiles={ci_quantiles!r}; needed are both, or neither for no intervals."
+                f"n_boot={n_boot!r} and ci_quantiles={ci_quantiles!r}; needed are both, with quantiles between 0 and "
+                "1, or neither for no intervals."
             )
-        if n_boot is not None:
-            whole_number("n_boot", n_boot, 1)
-            if not len(ci_quantiles) or not all(isinstance(q, float | np.floating) and 0 < q < 1 for q in ci_quantiles):
-                raise ConfigurationError(f"ci_quantiles={ci_quantiles!r}; needed are numbers between 0 and 1.")
-        answers, named = _named_answers(estimator), _named_metrics(metrics)
+        maps = estimator if isinstance(estimator, Mapping) else {"": estimator}
+        answers, named = {name: linear_map(fitted) for name, fitted in maps.items()}, _named_metrics(metrics)
         self.ci_quantiles, self._layout = ci_quantiles, _layout(estimator, metrics, named)
-        rng = require_generator(random_state)
+        blocks = None if n_boot is None else (n_blocks, require_generator(random_state))
         blocked, self.sensitive_levels = input_moments(
-            X, moments, sensitive_features, sample_weight,
-            fitted=estimator, blocks=None if n_boot is None else (n_blocks, rng),
-        )  # fmt: skip
+            X, moments, sensitive_features, sample_weight, fitted=maps, blocks=blocks
+        )
         plain = blocked.labels.dtype.names is None  # one attribute keeps no name
         groups = blocked if plain else blocked.marginal(*self.sensitive_levels)
         self._labels = groups.labels
-        columns = [_Column(name, metric, answer) for answer in answers.values() for name, metric in named.items()]
-        self._by_group, self._overall = _values(groups, self._labels, columns)
-        self._samples = None if n_boot is None else _sampled(blocked, self._labels, columns, n_boot, rng)
-        if n_boot is not None:
+        columns = [(name, metric, answer) for answer in answers.values() for name, metric in named.items()]
+        self._values, self._samples = _values(groups, self._labels, columns), None
+        if blocks is not None:
+            self._samples = _sampled(blocked, self._labels, columns, whole_number("n_boot", n_boot, 1), blocks[1])
             self.interval()  # a group in too few blocks is told here, not when the intervals are asked for
 
     @property
     def by_group(self) -> pd.DataFrame | pd.Series:
         """Metrics of every group: a Series for a single name or function, else a DataFrame with a column for each."""
-        return self._rows(self._by_group)
+        return self._rows(self._values[0])
 
     @property
     def overall(self) -> pd.Series | float:
         """Metrics of all rows together."""
-        return self._row(self._overall)
+        return self._row(self._values[1])
 
     def difference(self, method: Compare = "between_groups") -> pd.Series | float:
-        """Largest absolute difference.
-
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            Between two groups, or between a group and all rows.
-
-        Returns
-        -------
-        float or Series
-            As ``overall``.
-        """
-        return self._row(_difference(self._by_group, self._overall, method))
+        """Largest absolute difference between two groups, or between a group and all rows ("to_overall")."""
+        return self._row(_summary("difference", method, *self._values))
 
     def ratio(self, method: Compare = "between_groups") -> pd.Series | float:
-        """Smallest ratio.
+        """Smallest ratio of two groups; or, "to_overall", of a group to all rows or the reverse, which is below 1."""
+        return self._row(_summary("ratio", method, *self._values))
 
-        Parameters
-        ----------
-        method : {"between_groups", "to_overall"}
-            Of the smallest to the largest group; or of a group to all rows or the reverse, whichever is below 1.
-
-        Returns
-        -------
-        float or Series
-            As ``overall``.
-        """
-        return self._row(_ratio(self._by_group, self._overall, method))
-
-    def interval(
-        self,
-        of: Literal["by_group", "overall", "difference", "ratio"] = "by_group",
-        method: Compare = "between_groups",
-    ) -> list:
+    def interval(self, of: str = "by_group", method: Compare = "between_groups") -> list:
         """Quantiles of what the samples give in place of ``by_group``, ``overall``, ``difference()`` or ``ratio()``.
 
-        Parameters
-        ----------
-        of : {"by_group", "overall", "difference", "ratio"}
-            Of what.
-        method : {"between_groups", "to_overall"}
-            Of a difference or a ratio.
-
-        Returns
-        -------
-        list
-            One entry for each of ``ci_quantiles``, in their order, of the form of what it is an interval of.
+        One entry for each of ``ci_quantiles``, of the form of what it is an interval of.
         """
         if self._samples is None:
             raise ConfigurationError(
@@ -211,10 +171,7 @@ class GroupFrame:
             )
         if of == "by_group":
             return [self._rows(found) for found in quantiles(self._samples[0], self.ci_quantiles, self._labels)]
-        functions = {"overall": lambda by_group, overall, method: overall, "difference": _difference, "ratio": _ratio}
-        if of not in functions:
-            raise ConfigurationError(f"of={of!r}; needed is 'by_group', 'overall', 'difference' or 'ratio'.")
-        found = functions[of](*self._samples, method)
+        found = _summary(of, method, *self._samples)
         return [self._row(one[0]) for one in quantiles(found[:, None], self.ci_quantiles, ["all rows"])]
 
     def _rows(self, values: np.ndarray) -> pd.DataFrame | pd.Series:
@@ -235,37 +192,21 @@ def label_index(labels: np.ndarray, name: str) -> pd.Index:
 # -- values as plain arrays: groups (R, c), all rows (c,), one column for each metric of each map ----------------------
 
 
-class _Column(NamedTuple):
-    """One metric of one map."""
-
-    name: str
-    metric: str | Callable
-    answer: object
-
-
-def _difference(by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
-    """Largest absolute difference (..., c) between two groups, or of a group from the whole; nan is left out."""
-    if _checked(method) == "between_groups":
-        return np.fmax.reduce(by_group, axis=-2) - np.fmin.reduce(by_group, axis=-2)
-    return np.fmax.reduce(np.abs(by_group - overall[..., None, :]), axis=-2)
-
-
-def _ratio(by_group: np.ndarray, overall: np.ndarray, method: Compare) -> np.ndarray:
-    """Smallest ratio (..., c) between two groups, or between a group and the whole, the one that is below 1."""
-    with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is nan and x / 0 infinite, as for fairlearn
-        if _checked(method) == "between_groups":
-            return np.fmin.reduce(by_group, axis=-2) / np.fmax.reduce(by_group, axis=-2)
-        quotient = by_group / overall[..., None, :]
-        return np.fmin.reduce(np.where(quotient > 1.0, 1.0 / quotient, quotient), axis=-2)
+def _summary(of: str, method: Compare, by_group: np.ndarray, overall: np.ndarray) -> np.ndarray:
+    """Overall values, largest differences or smallest ratios, (..., c), as fairlearn has them; nan is left out."""
+    one_of("overall", "difference", "ratio").require("of", of)
+    between = one_of("between_groups", "to_overall").require("method", method) == "between_groups"
+    if of == "overall":
+        return overall
+    most, least, whole = np.fmax.reduce(by_group, axis=-2), np.fmin.reduce(by_group, axis=-2), overall[..., None, :]
+    if of == "difference":
+        return most - least if between else np.fmax.reduce(np.abs(by_group - whole), axis=-2)
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is nan and x / 0 infinite
+        ratios = by_group / whole
+        return least / most if between else np.fmin.reduce(np.where(ratios > 1.0, 1.0 / ratios, ratios), axis=-2)
 
 
-def _checked(method: str) -> str:
-    if method not in ("between_groups", "to_overall"):
-        raise ConfigurationError(f"method={method!r}; needed is 'between_groups' or 'to_overall'.")
-    return method
-
-
-def _values(moments: GroupMoments, labels: np.ndarray, columns: list[_Column]) -> tuple[np.ndarray, np.ndarray]:
+def _values(moments: GroupMoments, labels: np.ndarray, columns: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
     """Every column for every group (R, c), nan for groups without rows, and for all rows (c,)."""
     by_group, pooled = np.full((len(labels), len(columns)), np.nan), moments.pooled()
     by_group[positions(moments.labels, labels)] = np.column_stack([_evaluate(column, moments) for column in columns])
@@ -273,44 +214,41 @@ def _values(moments: GroupMoments, labels: np.ndarray, columns: list[_Column]) -
 
 
 def _sampled(
-    moments: GroupMoments, labels: np.ndarray, columns: list[_Column], n_boot: int, rng: np.random.Generator
+    moments: GroupMoments, labels: np.ndarray, columns: list[tuple], n_boot: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same in samples of blocks: (n_boot, R, c) and (n_boot, c)."""
     draws = multiplicities(len(np.unique(moments.labels[BLOCK])), n_boot, rng)
     by_group, overall = np.full((n_boot, len(labels), len(columns)), np.nan), np.full((n_boot, len(columns)), np.nan)
-    sums = {}
-    for j, column in enumerate(columns):
-        if column.metric in SUMMED:
-            if id(column.answer) not in sums:
-                sums[id(column.answer)] = block_sums(moments, column.answer)
-            by_group[:, :, j], overall[:, j] = _from_sums(column.metric, sums[id(column.answer)], draws)
-    slow = [j for j, column in enumerate(columns) if column.metric not in SUMMED]
+    sums = {id(answer): block_sums(moments, answer) for _, metric, answer in columns if metric in SUMMED}
+    for j, (_, metric, answer) in enumerate(columns):
+        if metric in SUMMED:
+            by_group[:, :, j] = _from_sums(metric, sums[id(answer)], draws)
+            overall[:, j] = _from_sums(metric, sums[id(answer)].pooled(), draws)[:, 0]
+    slow = [j for j, (_, metric, _) in enumerate(columns) if metric not in SUMMED]
     for b, sample in enumerate(resampled(moments, draws) if slow else ()):
         by_group[b][:, slow], overall[b, slow] = _values(sample, labels, [columns[j] for j in slow])
     return by_group, overall
 
 
-def _evaluate(column: _Column, moments: GroupMoments) -> np.ndarray:
-    if isinstance(column.metric, str):
-        return GROUP_METRICS[column.metric](moments, column.answer)
-    found = [column.metric(one_group(moments, g), column.answer) for g in range(moments.G)]
-    for g, value in enumerate(found):
-        if np.ndim(value) != 0 or not np.issubdtype(np.asarray(value).dtype, np.number):
+def _evaluate(column: tuple, moments: GroupMoments) -> np.ndarray:
+    name, metric, answer = column
+    if isinstance(metric, str):
+        return GROUP_METRICS[metric](moments, answer)
+    found = [metric(one_group(moments, g), answer) for g in range(moments.G)]
+    for value in found:
+        if not isinstance(value, Real) and np.shape(value) != ():
             raise DataError(
-                f"metric {column.name!r} returned a {type(value).__name__} of shape {np.shape(value)} for group "
-                f"{label_text(moments.labels[g])!r}; needed is one number for each group."
+                f"metric {name!r} returned a {type(value).__name__} of shape {np.shape(value)}; needed is one number "
+                "for each group."
             )
     return np.array(found, dtype=np.float64)
 
 
-def _from_sums(metric: str, sums, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _from_sums(metric: str, sums, draws: np.ndarray) -> np.ndarray:
     if metric == "count":
         counts = (draws @ sums.counts).astype(np.float64)
-        return np.where(counts > 0, counts, np.nan), counts.sum(axis=1)
-    whole = sums.merged(np.zeros(1), np.ones((len(sums.labels), 1)))
-    if metric == "error":
-        return sums.group_errors(draws), whole.group_errors(draws)[:, 0]
-    return np.linalg.norm(sums.group_means(draws), axis=2), np.linalg.norm(whole.group_means(draws), axis=2)[:, 0]
+        return np.where(counts > 0, counts, np.nan)
+    return sums.group_errors(draws) if metric == "error" else np.linalg.norm(sums.group_means(draws), axis=2)
 
 
 # -- what may be given: rows or moments, maps, metrics -----------------------------------------------------------------
@@ -321,18 +259,11 @@ def input_moments(X, moments, sensitive_features, sample_weight, *, fitted, bloc
     if (X is None) == (moments is None):
         given = "neither" if X is None else "both"
         raise ConfigurationError(f"X and moments: {given} given; needed is one of them.")
-    if moments is None:
-        made, names = _from_rows(X, sensitive_features, sample_weight, blocks)
-    else:
-        made, names = _from_moments(moments, sensitive_features, sample_weight, blocks)
-    for one in fitted.values() if isinstance(fitted, Mapping) else [fitted]:
+    make = _from_rows if moments is None else _from_moments
+    made, names = make(X if moments is None else moments, sensitive_features, sample_weight, blocks)
+    for one in fitted.values():
         _require_features(made, one)
     return made, names
-
-
-def default_blocks(n: int, G: int, d: int) -> int:
-    """How many blocks n rows of G groups with d features are dealt to, unless told."""
-    return min(n, max(FEWEST, min(USUAL, MOST_BYTES // (8 * G * d * d))))
 
 
 def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
@@ -346,20 +277,15 @@ def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMomen
     frame = pd.DataFrame(columns)
     if blocks is not None:
         n_blocks, rng = blocks
-        m = default_blocks(n, len(frame.drop_duplicates()), np.shape(X)[1]) if n_blocks is None else n_blocks
-        frame.insert(0, BLOCK, assign_blocks(n, m, rng))
+        frame.insert(0, BLOCK, assign_blocks(n, min(n, BLOCKS) if n_blocks is None else n_blocks, rng))
     return GroupMoments.from_data(X, frame, sample_weight), list(columns)
 
 
 def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
-    if not isinstance(moments, GroupMoments):
-        raise DataError(f"moments is a {type(moments).__name__}; needed are GroupMoments, or rows as X.")
-    if sample_weight is not None:
-        raise ConfigurationError("sample_weight goes with X; moments already hold the weights of their rows.")
-    if blocks is not None and BLOCK not in moments.attributes:
-        raise GroupError(
-            f"these moments have the attribute(s) {', '.join(moments.attributes)} and no 'block', so no samples can be "
-            "drawn. Collect them with a data frame {'block': assign_blocks(n, 100), ...} as sensitive_features."
+    if not isinstance(moments, GroupMoments) or sample_weight is not None:
+        raise DataError(
+            f"moments is a {type(moments).__name__}, sample_weight a {type(sample_weight).__name__}; needed are rows "
+            "as X, or GroupMoments alone, which hold the weights of their rows."
         )
     others = [name for name in moments.attributes if name != BLOCK]
     chosen = [sensitive_features] if isinstance(sensitive_features, str) else sensitive_features
@@ -373,8 +299,7 @@ def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[G
 
 
 def _require_features(moments: GroupMoments, fitted) -> None:
-    d = getattr(fitted, "n_features_in_", None)
-    d = len(fitted.mean) if d is None else d
+    d = len(linear_map(fitted).mean)
     if moments.d != d:
         raise DataError(f"the rows have {moments.d} features, the estimator was fitted to {d}. Pass the same features.")
     names = getattr(fitted, "feature_names_in_", None)
@@ -385,25 +310,14 @@ def _require_features(moments: GroupMoments, fitted) -> None:
         )
 
 
-def _named_answers(estimator) -> dict[str, object]:
-    """Maps by name: one is named by the empty text, a dict by its keys."""
-    if isinstance(estimator, Mapping):
-        if not estimator:
-            raise ConfigurationError("estimator is an empty dict; needed is at least one fitted estimator.")
-        return {name: linear_map(fitted) for name, fitted in estimator.items()}
-    return {"": linear_map(estimator)}
-
-
 def _named_metrics(metrics) -> dict[str, str | Callable]:
     """Metrics by name: named ones by their own, functions by theirs, a dict by its keys."""
-    if isinstance(metrics, Mapping):
-        named = dict(metrics)
-    else:
-        several = metrics if isinstance(metrics, Sequence) and not isinstance(metrics, str) else [metrics]
-        named = {metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)): metric
-                 for metric in several}  # fmt: skip
-        if len(named) < len(several):
-            raise ConfigurationError(f"two of the {len(several)} metrics have the same name. Name them by a dict.")
+    several = [metrics] if isinstance(metrics, str) or not isinstance(metrics, Sequence) else metrics
+    named = metrics if isinstance(metrics, Mapping) else {
+        metric if isinstance(metric, str) else getattr(metric, "__name__", repr(metric)): metric for metric in several
+    }  # fmt: skip
+    if not isinstance(metrics, Mapping) and len(named) < len(several):
+        raise ConfigurationError(f"two of the {len(several)} metrics have the same name. Name them by a dict.")
     if not named:
         raise ConfigurationError("metrics is empty; needed is at least one.")
     for metric in named.values():
@@ -418,6 +332,8 @@ def _named_metrics(metrics) -> dict[str, str | Callable]:
 def _layout(estimator, metrics, named: dict) -> pd.Index:
     """The columns: metrics, or estimators, or both; the name "single" stands for neither."""
     single = isinstance(metrics, str) or callable(metrics)
+    if isinstance(estimator, Mapping) and not estimator:
+        raise ConfigurationError("estimator is an empty dict; needed is at least one fitted estimator.")
     if not isinstance(estimator, Mapping):
         return pd.Index(list(named), name="single" if single else None)
     if single:

@@ -19,16 +19,7 @@ from .reconstruction import explained_variance, group_errors, operator_errors, r
 class LinearMap:
     r"""A map that need not be a projection: :math:`t = B^\top (x - m) / s` and back to :math:`m + s \, V t`.
 
-    Parameters
-    ----------
-    V : ndarray of shape (d, k)
-        Orthonormal columns: the way back.
-    B : ndarray of shape (d, k)
-        The way to the coordinates; V itself for every method but LEACE.
-    mean : ndarray of shape (d,)
-        m.
-    scale : ndarray of shape (d,), optional
-        s; 1 unless given.
+    V has orthonormal columns; B is V itself for every method but LEACE; s is 1 unless given.
     """
 
     V: np.ndarray
@@ -38,17 +29,7 @@ class LinearMap:
 
 
 def linear_map(fitted) -> FairSubspace | LinearMap:
-    """The map of a fitted estimator, or the subspace or map given.
-
-    Parameters
-    ----------
-    fitted : fitted estimator, FairSubspace or LinearMap
-        An estimator has ``subspace_`` and ``components_``.
-
-    Returns
-    -------
-    FairSubspace or LinearMap
-        The subspace where the estimator projects on it; a map where it does not (LEACE).
+    """The map of a fitted estimator, or the subspace or map given: a ``LinearMap`` where it does not project (LEACE).
 
     Examples
     --------
@@ -66,8 +47,7 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
             "estimator or a FairSubspace. Fit it first; kernel methods have no subspace of the features, and "
             "clusterings are judged by ClusterFrame."
         )
-    names_out = getattr(fitted, "get_feature_names_out", None)
-    columns = len(components) if names_out is None or len(components) == len(subspace.mean) else len(names_out())
+    columns = getattr(fitted, "_n_features_out", len(components))
     if columns != len(components):
         raise DataError(
             f"this {type(fitted).__name__} appends other coordinates to its subspace: {columns} columns, of which "

@@ -69,17 +69,8 @@ def _spread_of_rates(hits: np.ndarray, groups, what: str) -> float:
 def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> float:
     """How well a classifier fitted on one sample ranks the groups of another: area under the ROC curve, 0.5 by chance.
 
-    Parameters
-    ----------
-    reader : str or scikit-learn classifier
-        A key of ``READERS``, or an unfitted classifier, which is cloned.
-    fitting, scoring : tuple
-        ``(embedding (n, k), groups (n,))`` of each sample; the same twice for the area in sample.
-
-    Returns
-    -------
-    float
-        With more than two groups, the largest over one group against the rest.
+    The reader is a key of ``READERS`` or an unfitted classifier, which is cloned; a sample is ``(embedding (n, k),
+    groups (n,))``. With more than two groups, the largest area over one group against the rest.
     """
     labels, codes = encode_groups(fitting[1], len(fitting[0]))
     if len(labels) < 2:
@@ -140,17 +131,7 @@ def auc_standard_error(member: np.ndarray, scores: np.ndarray) -> float:
 
     with :math:`s_1^2` and :math:`s_0^2` the sample variances of the placements of the m members and of the n others.
 
-    Parameters
-    ----------
-    member : ndarray of bool of shape (n,)
-        Who is a member; at least two are and two are not.
-    scores : ndarray of shape (n,)
-        Their scores.
-
-    Returns
-    -------
-    float
-        0 where the two are ranked without one mistake, so that an interval from it has no width there.
+    It is 0 where the two are ranked without one mistake, so that an interval from it has no width there.
 
     References
     ----------

@@ -15,17 +15,7 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
     r"""Share of the total variance that an orthonormal V keeps,
     :math:`\operatorname{tr} V^\top C V / \operatorname{tr} C`.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the sample to judge on; C is its covariance about its own mean.
-    V : ndarray of shape (d, k)
-        Orthonormal columns.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
+    C is the covariance about the own mean of the sample to judge on.
     """
     _require_orthonormal(V, moments.d)
     return retained_variance(moments, V)
@@ -34,17 +24,7 @@ def explained_variance(moments: GroupMoments, V: np.ndarray) -> float:
 def retained_variance(moments: GroupMoments, B: np.ndarray) -> float:
     r"""Variance after a linear map over that before, :math:`\operatorname{tr} B^\top C B / \operatorname{tr} C`.
 
-    Parameters
-    ----------
-    moments : GroupMoments
-        Of the sample to judge on; C is its covariance about its own mean.
-    B : ndarray of shape (d, k)
-        Any map of points x to ``x @ B``; for orthonormal columns this is ``explained_variance``.
-
-    Returns
-    -------
-    float
-        Above 1 where the map stretches the points.
+    For any map of points x to ``x @ B`` (d, k); for orthonormal columns this is ``explained_variance``.
     """
     if B.ndim != 2 or B.shape[0] != moments.d:
         raise DataError(f"the map has shape {B.shape}; needed is ({moments.d}, k), one row for each feature.")
@@ -55,11 +35,7 @@ def retained_variance(moments: GroupMoments, B: np.ndarray) -> float:
 
 
 def group_errors(
-    moments: GroupMoments,
-    subspace: FairSubspace,
-    *,
-    centring: Centring = "fitted",
-    means: np.ndarray | None = None,
+    moments: GroupMoments, subspace: FairSubspace, *, centring: Centring = "fitted", means: np.ndarray | None = None
 ) -> np.ndarray:
     r"""Mean squared reconstruction error of every group.
 
@@ -76,11 +52,6 @@ def group_errors(
     means : ndarray of shape (G, d), optional
         With ``centring="group"``: the group means to centre by, in the order of ``moments.labels``, for instance those
         of the training part. The groups' own means unless given.
-
-    Returns
-    -------
-    ndarray of shape (G,)
-        In the order of ``moments.labels``.
 
     Examples
     --------
@@ -124,19 +95,12 @@ def operator_errors(
         Of the sample to judge on.
     P : ndarray of shape (d, d)
         The map. Its rank is not looked at: an operator of full rank is not a representation in k dimensions.
-    mean : ndarray of shape (d,)
-        The mean of the fitting sample.
-    scale : ndarray of shape (d,), optional
-        The points are divided by it first, and judged in these units.
+    mean, scale : ndarray of shape (d,)
+        Of the fitting sample; the points are divided by the scale first, if one is given, and judged in these units.
     centring : {"fitted", "group"}
         c is ``mean``, or the mean of each group.
     means : ndarray of shape (G, d), optional
         As in ``group_errors``.
-
-    Returns
-    -------
-    ndarray of shape (G,)
-        In the order of ``moments.labels``.
     """
     if P.shape != (moments.d, moments.d):
         raise DataError(f"P has shape {P.shape}, but the moments have {moments.d} features; needed is (d, d).")
@@ -149,19 +113,9 @@ def operator_errors(
     return np.maximum(within + ((offsets @ rest.T) ** 2).sum(axis=1), 0.0)
 
 
-def average_error(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
-    """Mean squared reconstruction error over all rows (ARE)."""
-    return float(moments.counts @ group_errors(moments, subspace, **kwargs) / moments.n)
-
-
 def error_gap(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
     """Largest less smallest group error (ABDiff; for two groups the absolute difference)."""
     return float(np.ptp(group_errors(moments, subspace, **kwargs), axis=0))
-
-
-def worst_error(moments: GroupMoments, subspace: FairSubspace, **kwargs) -> float:
-    """Largest group error."""
-    return float(group_errors(moments, subspace, **kwargs).max(axis=0))
 
 
 def _offsets(moments: GroupMoments, mean: np.ndarray, centring: Centring, means: np.ndarray | None) -> np.ndarray:

@@ -46,6 +46,8 @@ def mmd2(E: np.ndarray, groups, bandwidth: float) -> float:
 
     diagonal terms kept (the biased estimate, which is never below zero but for rounding).
 
+    O(n^2 k) time; memory for one block of rows.
+
     Parameters
     ----------
     E : ndarray of shape (n, k)
@@ -54,14 +56,6 @@ def mmd2(E: np.ndarray, groups, bandwidth: float) -> float:
         Group labels.
     bandwidth : float
         :math:`\sigma`.
-
-    Returns
-    -------
-    float
-
-    Complexity
-    ----------
-    O(n^2 k) time; memory for one block of rows.
     """
     labels, codes = encode_groups(groups, len(E))
     if len(labels) < 2:

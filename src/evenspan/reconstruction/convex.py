@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, FairWarning
@@ -16,6 +15,7 @@ from ..core.moments import GroupMoments
 from ..core.options import Option, flag, number, one_of, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
 from .group_errors import ReconstructionEstimator, require_two_groups
+from .joint_range import JointRange
 
 
 def solve_bounded(
@@ -175,51 +175,19 @@ def _mean_exact(A, f, size, k, delta) -> ConvexAnswer:
 
 def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> ConvexAnswer:
     r"""Leading eigenvectors of :math:`A - \nu e e^\top`, at the :math:`\nu` where they keep the given share of e."""
-    # D(nu) = top_k(A - nu e e') + nu share is convex and bounds the value of every feasible X; its slope is the share
-    # less |V'e|^2. Where the k-th eigenvalue is tied the slope jumps, and the vector between is in the tied space.
-    evaluations = 0
-
-    def excess(nu):
-        nonlocal evaluations
-        evaluations += 1
-        V = top_eigenspace(A - nu * np.outer(unit, unit), k)[1]
-        return float(((V.T @ unit) ** 2).sum(axis=0)) - share
-
-    high = max(float(np.abs(A).max(axis=None)), np.finfo(float).tiny)
-    while excess(high) > 0:
-        high *= 4.0
-    nu = 0.0 if excess(0.0) <= 0 else brentq(excess, 0.0, high, xtol=1e-300, rtol=4 * np.finfo(float).eps, maxiter=300)
-    H = A - nu * np.outer(unit, unit)
-    values, vectors = top_eigenspace(H, len(H))
-    V = vectors[:, :k]
-    if abs(float(((V.T @ unit) ** 2).sum(axis=0)) - share) > 1e-9 * share:
-        V = _at_a_tie(values, vectors, unit, k, share, float(np.abs(A).max(axis=None)))
-    kept = float(((V.T @ unit) ** 2).sum(axis=0))
+    # In the joint range of A and ee' they lie in the direction (1, -nu). Any such direction bounds all feasible values.
+    size = float(np.abs(A).max(axis=None))
+    joint = JointRange(A / size, np.outer(unit, unit), k)
+    found, at = joint.crossing(np.array([0.0, -1.0]), share - 1.0, -np.pi / 2, 0.0)
+    V, cos, sin = found.basis(at), float(np.cos(found.angle)), float(np.sin(found.angle))
     certificate = Certificate(
         "<A, X> over the fantope with the mean constraint",
         float(np.trace(V.T @ A @ V)),
-        float(values[:k].sum(axis=0)) + nu * share,
-        feasibility=max(kept - share, 0.0),
-        evaluations=evaluations,
+        size * float(joint.traces[0] - (found.value - sin * (1.0 - share)) / cos),
+        feasibility=max(float(((V.T @ unit) ** 2).sum(axis=0)) - share, 0.0),
+        evaluations=joint.evaluations,
     )
     return _of_projector(V, certificate)
-
-
-def _at_a_tie(values, vectors, unit, k, share, size):
-    """The k leading eigenvectors, those tied with the k-th combined so that together they keep the share of e."""
-    # ``size`` is that of the matrix before e was subtracted: where nothing of it is left, all eigenvalues are rounding.
-    tau = 1e-8 * float(np.abs(values).max(axis=0)) + 1e-10 * size
-    above, tied = vectors[:, values > values[k - 1] + tau], vectors[:, np.abs(values - values[k - 1]) <= tau]
-    wanted = share - float(((above.T @ unit) ** 2).sum(axis=0))
-    g = tied.T @ unit
-    weight = float(g @ g)
-    rest = complement(g[:, None])  # tied directions that keep nothing of e
-    s = k - above.shape[1]
-    if rest.shape[1] < s or not weight > 0:
-        return vectors[:, :k]  # no freedom here: the certificate shows what is missing
-    cosine = np.sqrt(np.clip(wanted / weight, 0.0, 1.0))
-    mixed = cosine * g / np.sqrt(weight) + np.sqrt(1.0 - cosine**2) * rest[:, 0]
-    return np.hstack([above, tied @ np.column_stack([mixed, rest[:, 1:s]])])
 
 
 def _of_projector(V: np.ndarray, certificate: Certificate) -> ConvexAnswer:
@@ -262,31 +230,27 @@ class ConvexFairPCA(ReconstructionEstimator):
         "sum" is the earlier form of the penalty, as called for the tables of Kleindessner et al. (2023): with
         :math:`\lambda^\pm` the extreme eigenvalues of Q (0 where of the wrong sign), :math:`t` is
         :math:`\lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2`.
-    tol : float, default 1e-6
-        Relative gap to which programs without closed form are solved.
-    max_iter : int, default 20000
-        Most steps for these; a ``NotConvergedWarning`` tells when they were not enough.
+    tol, max_iter : float, default 1e-6, and int, default 20000
+        Relative gap to which programs without closed form are solved, and the most steps for it.
     standardize : bool, default True
         Divide every feature by its population standard deviation first, which is part of the published method.
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows, the leading eigenvectors of X.
-    fractional_ : ndarray of shape (d, d)
-        X.
-    eigenvalues_ : ndarray of shape (d,)
-        Eigenvalues of X, decreasing: k ones and then zeros where the relaxation is tight.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows, the leading eigenvectors of X; what ``transform`` subtracts.
+    fractional_, eigenvalues_ : ndarray of shape (d, d) and (d,)
+        X and its eigenvalues, decreasing: k ones and then zeros where the relaxation is tight.
     mean_distance_ : float
         Distance of the two group means after projection on the components.
-    group_errors_, group_losses_ : ndarray of shape (G,)
+    group_errors_, group_losses_ : ndarray of shape (2,)
         Mean squared reconstruction error and loss of each group, about the overall mean.
-    certificate_ : Certificate
-        Value of X and an upper bound on the relaxation.
-    converged_ : bool
-        Whether the program was solved to ``tol``.
-    n_iter_ : int
-        Steps of the splitting solver, or eigenvalue problems where the answer is exact.
+    certificate_, subspace_ : Certificate and FairSubspace
+        Value of X and an upper bound on the relaxation; the answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (2,)
+        The groups seen in ``fit``.
+    converged_, n_iter_ : bool and int
+        Whether the program was solved to ``tol``, in how many steps; eigenvalue problems where the answer is exact.
 
     Guarantees
     ----------
@@ -351,8 +315,7 @@ class ConvexFairPCA(ReconstructionEstimator):
 
     def _solve(self, matrices, moments, k):
         names = ("delta", "mu", "covariance", "penalty", "tol", "max_iter")
-        settings = {name: getattr(self, name) for name in names}
-        answer = solve_convex(moments, k, **settings)
+        answer = solve_convex(moments, k, **{name: getattr(self, name) for name in names})
         solved = answer.status in ("exact", "solved")
         if not solved:
             warn_caller(

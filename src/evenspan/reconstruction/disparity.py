@@ -22,8 +22,8 @@ class Family:
     w being the group that PCA leaves with the larger error and b the other.
 
     A leading eigenspace of :math:`H(\alpha)` minimises the mean error plus :math:`(1-\alpha)/\alpha` times the
-    difference :math:`e_w - e_b`. Therefore the difference never falls as :math:`\alpha` grows, while the mean error
-    never rises: searching by the sign of the difference is safe.
+    difference :math:`e_w - e_b`: the family is an arc of the boundary of the joint range, along which the difference
+    never falls as :math:`\alpha` grows, while the mean error never rises.
     """
 
     matrices: np.ndarray
@@ -32,86 +32,48 @@ class Family:
 
     def __post_init__(self):
         self.C = np.einsum("g,gde->de", self.shares, self.matrices)
-        _, V = top_eigenspace(self.C, self.k)
-        pca = errors(self.matrices, V)
+        pca = errors(self.matrices, top_eigenspace(self.C, self.k)[1])
         self.worse = 0 if pca[0] > pca[1] else 1  # of equal errors the second, as released
         self.cap, self.order = float(pca.max(axis=0)), [self.worse, 1 - self.worse]
-        self.D = self.matrices[self.worse] - self.matrices[1 - self.worse]
         self.joint = JointRange(*self.matrices[self.order], self.k)
 
     def basis(self, alpha: float) -> np.ndarray:
         """The leading eigenvectors of H(alpha)."""
-        return top_eigenspace(alpha * self.C + (1.0 - alpha) * self.D, self.k)[1]
+        D = self.matrices[self.worse] - self.matrices[1 - self.worse]
+        return top_eigenspace(alpha * self.C + (1.0 - alpha) * D, self.k)[1]
 
-    def support(self, alpha: float, **options):
-        """All leading eigenspaces of H(alpha): a point or a segment of the pairs (e_w, e_b)."""
+    def angle(self, alpha: float) -> float:
+        """The direction of H(alpha) in the plane of (e_w, e_b)."""
         p_w, p_b = self.shares[self.order]
-        return self.joint.support(float(np.arctan2(alpha * (p_b + 1.0) - 1.0, alpha * (p_w - 1.0) + 1.0)), **options)
+        return float(np.arctan2(alpha * (p_b + 1.0) - 1.0, alpha * (p_w - 1.0) + 1.0))
+
+    def weights(self, angle: float) -> tuple[float, float]:
+        """The same direction as x times the mean error plus y times the difference; alpha is x / (x + y)."""
+        x = float(np.sqrt(2.0) * np.sin(angle + np.pi / 4))
+        return x, float(np.cos(angle) - self.shares[self.worse] * x)
 
     def smallest_gap(self) -> float:
         """A lower bound on the absolute difference of the errors, over all projections of this rank."""
-        values = np.linalg.eigvalsh(self.D)
-        lowest, highest = values[: len(values) - self.k].sum(axis=0), values[self.k :].sum(axis=0)
-        return float(max(lowest, -highest, 0.0))
+        low, high = self.joint.extreme_gaps()
+        return float(max(low, -high, 0.0))
 
     def mean_error_bound(self, gap: float, alpha: float) -> float:
         """A lower bound on the mean error of every projection that has e_w - e_b at most ``gap``."""
-        bounds = []
-        for a in {alpha, 1e-3, 1e-5, 1e-7} - {0.0}:  # each gives a bound; at 0 only the difference counts
-            values = np.linalg.eigvalsh(a * self.C + (1.0 - a) * self.D)
-            most = float(values[-self.k :].sum(axis=0))
-            bounds.append(np.trace(self.C) - (most - (1.0 - a) * (np.trace(self.D) - gap)) / a)
-        return float(max(bounds))
+        for near in (alpha, 1e-3, 1e-5, 1e-7):  # at 0, where only the difference counts, nothing is said of the mean
+            self.joint.support(self.angle(near))
+        known = [(found.value, *self.weights(found.angle)) for found in self.joint.known()]
+        return max((value - y * gap) / x for value, x, y in known if x > 1e-8 and y > -1e-15)
 
 
 def smallest_difference(family: Family, constrained: bool) -> tuple[np.ndarray, float, int]:
-    """The smallest alpha with e_w not below e_b and, if constrained, not above its value under PCA."""
-    # Both hold at 1 (PCA) and, because the boundary of the attainable pairs is convex, from some alpha on. Where the
-    # eigenspace is tied there, the answer is the combination at which the first of them is about to fail.
-    rounding = 1e-12 * family.cap
-
-    def slack(pair):
-        e_w, e_b = pair
-        return min(e_w - e_b, family.cap - e_w) if constrained else e_w - e_b
-
-    low, high = 0.0, 1.0
-    found = family.support(0.0)
-    slacks = [slack(end) for end in found.ends]
-    if min(slacks) >= -rounding:  # even the smallest difference leaves the same group worse off
-        at = float(np.argmin(found.ends @ family.shares[family.order]))
-        return found.basis(at), 0.0, family.joint.evaluations
-    while high - low > 1e-15:
-        middle = 0.5 * (low + high)
-        found = family.support(middle)
-        slacks = [slack(end) for end in found.ends]
-        if min(slacks) >= -rounding:
-            high = middle
-        elif max(slacks) < -rounding:
-            low = middle
-        else:
-            high = middle
-            break
-        if middle in (low, high) and high - low <= np.spacing(high):
-            break
-    found = family.support(high)
-    if min(slack(end) for end in found.ends) > 1e-9 * family.cap:
-        found = family.support(high, tie=1e-8)  # a jump between neighbouring numbers: a tie that rounding hides
-    return found.basis(_last_good(found.ends, slack, rounding)), high, family.joint.evaluations
-
-
-def _last_good(ends, slack, rounding) -> float:
-    """Where on the segment between the ends the slack, a concave function, is about to fall below zero."""
-    at_ends = [slack(end) for end in ends]
-    good, bad = (0.0, 1.0) if at_ends[0] >= at_ends[1] else (1.0, 0.0)
-    if min(at_ends) >= -rounding:
-        return float(np.argmin(ends[:, 0] - ends[:, 1]))
-    for _ in range(60):
-        middle = 0.5 * (good + bad)
-        if slack(ends[0] + middle * (ends[1] - ends[0])) >= 0.0:
-            good = middle
-        else:
-            bad = middle
-    return good
+    """Where errors are equal, or most nearly so; if constrained, before e_w exceeds its value under PCA."""
+    joint = family.joint
+    found, at = joint.balanced(np.zeros(2), family.angle(1.0), family.angle(0.0))
+    if constrained and joint.pair(found.basis(at))[0] > (1.0 + 1e-12) * family.cap:
+        # Beyond the least error of w both errors grow.
+        found, at = joint.crossing(np.array([-1.0, 0.0]), -family.cap, found.angle, 0.0)
+    x, y = family.weights(found.angle)
+    return found.basis(at), x / (x + y), joint.evaluations
 
 
 class DisparityFairPCA(ReconstructionEstimator):
@@ -134,25 +96,23 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows; what ``transform`` subtracts.
     alpha_ : float
         Where in the family the answer is; 1 is PCA.
-    gap_ : float
-        The absolute difference of the group errors.
-    smallest_gap_ : float
-        A lower bound on it over all projections of rank k, from eigenvalue sums of the difference matrix.
+    gap_, smallest_gap_ : float
+        The absolute difference of the group errors, and a lower bound on it over all projections of rank k.
     cap_ : float
         The larger of the two errors under PCA.
     group_errors_, group_losses_ : ndarray of shape (2,)
         Mean squared reconstruction error and loss of each group, about the overall mean.
-    certificate_ : Certificate
+    certificate_, subspace_ : Certificate and FairSubspace
         The mean error over all rows, and the least that a projection with at most this difference can have;
-        ``feasibility`` is how far the constraint is exceeded, relative to the cap.
-    converged_ : bool
-        Always true: the search ends at neighbouring numbers.
-    n_iter_ : int
-        Eigenvalue problems solved.
+        ``feasibility`` is how far the constraint is exceeded, relative to the cap. The answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (2,)
+        The groups seen in ``fit``.
+    converged_, n_iter_ : bool and int
+        Always true: the search ends at neighbouring numbers. Eigenvalue problems solved.
 
     Guarantees
     ----------
@@ -163,7 +123,7 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Complexity
     ----------
-    About 50 eigendecompositions of order d. Fewer rows than features: in the span of the rows, of order n for d.
+    About fifteen eigendecompositions of order d. Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------

@@ -170,12 +170,6 @@ class _Splitting:
             self.inside = (N @ inner) @ (N @ inner).T  # X f = 0: strictly inside the ball
 
     def run(self, tol, max_iter, state):
-        if not (self.penalised or self.bounded):
-            _, V = top_eigenspace(self.A, self.k)
-            X = V @ V.T
-            value, bound, size = self._judge(X, [])
-            gap = (bound - value) / size
-            return self._answer(X, value, bound, gap, 0, "solved", SplittingState([], [], 1.0))
         X = project_fantope(self.A * len(self.A), self.k)
         values = np.linalg.eigvalsh(self.A)
         rho = float(values[-1] - values[0]) / self.weight if state is None else state.rho
@@ -215,7 +209,8 @@ class _Splitting:
                     rho *= factor
                     duals = [U / factor for U in duals]
         state = SplittingState(splits, [rho * U for U in duals], rho)
-        return self._answer(best[1], best[0], bound, gap, step, status, state)
+        X = symmetrise(self.E @ best[1] @ self.E.T)
+        return FantopeAnswer(X, best[0] * self.unit_of, bound * self.unit_of, gap, step, status, state)
 
     def _images(self, X):
         return [r * X for r in self.roots] + ([X] if self.bounded else [])
@@ -269,10 +264,6 @@ class _Splitting:
             extra += self.radius * float(np.linalg.norm(v))
         bound = float(np.linalg.eigvalsh(H)[-self.k :].sum(axis=0)) + extra
         return gain - loss, bound, max(abs(gain) + loss, np.finfo(float).tiny)
-
-    def _answer(self, X, value, bound, gap, step, status, state):
-        X = symmetrise(self.E @ X @ self.E.T)
-        return FantopeAnswer(X, value * self.unit_of, bound * self.unit_of, gap, step, status, state)
 
 
 def _norm(matrices):

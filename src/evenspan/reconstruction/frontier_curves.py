@@ -33,42 +33,29 @@ ON_THE_WAY, MET, CUTS = 1e-4, 1e-7, 60
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Attained points, by increasing average error x, and lines below which no projection lies.
+    """Attained points, by increasing average error x, and lines below which no projection lies."""
 
-    Parameters
-    ----------
-    name : str
-        What y is, for captions: "error gap", "loss gap", "worst error" or "worst loss"; x is the average error.
-    points : ndarray of shape (n, 2)
-        Attained by projections; the first is PCA's, the last the smallest y that was reached.
-    lines : ndarray of shape (m, 3)
-        Rows (a, b, c): every projection has a x + b y >= c, and a, b >= 0.
-    floor : float
-        What y is never below: zero for gaps, errors and losses, minus infinity for a difference that has a sign.
-    """
-
-    name: str
-    points: np.ndarray
-    lines: np.ndarray
-    floor: float = 0.0
+    name: str  # what y is, for captions: "error gap", "loss gap", "worst error" or "worst loss"
+    points: np.ndarray  # (n, 2), attained by projections, from PCA's to the smallest y that was reached
+    lines: np.ndarray  # (m, 3) of rows (a, b, c): every projection has a x + b y >= c, and a, b >= 0
+    floor: float = 0.0  # what y is never below; minus infinity for a difference that has a sign
 
     def least(self, x) -> np.ndarray:
         """What y is at least, for projections with an average error of x or less; infinite where there are none."""
-        x = np.asarray(x, dtype=float)
-        a, b, c = self.lines[self.lines[:, 1] > 0].T
-        below = ((c - a * x[..., None]) / b).max(axis=-1)
-        flat = self.lines[self.lines[:, 1] == 0]
-        smallest = (flat[:, 2] / flat[:, 0]).max(initial=0.0)
-        return np.where(x < smallest - 1e-9 * abs(smallest), np.inf, np.maximum(below, self.floor))
+        return np.maximum(_least(self.lines, x), self.floor)
 
     def cheapest(self, y) -> np.ndarray:
         """What the average error is at least, for projections with y or less; infinite where there are none."""
-        y = np.asarray(y, dtype=float)
-        a, b, c = self.lines[self.lines[:, 0] > 0].T
-        found = ((c - b * y[..., None]) / a).max(axis=-1)
-        flat = self.lines[self.lines[:, 0] == 0]
-        smallest = (flat[:, 2] / flat[:, 1]).max(initial=0.0)
-        return np.where(y < smallest - 1e-9 * abs(smallest), np.inf, found)
+        return _least(self.lines[:, [1, 0, 2]], y)
+
+
+def _least(lines: np.ndarray, x) -> np.ndarray:
+    """What the second coordinate is at least above all lines for a first one of x or less; infinite if nothing is."""
+    x = np.asarray(x, dtype=float)
+    a, b, c = lines[lines[:, 1] > 0].T
+    flat = lines[lines[:, 1] == 0]
+    smallest = (flat[:, 2] / flat[:, 0]).max(initial=0.0)
+    return np.where(x < smallest - 1e-9 * abs(smallest), np.inf, ((c - a * x[..., None]) / b).max(axis=-1))
 
 
 @dataclass(eq=False)

@@ -38,15 +38,6 @@ def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
     return np.linalg.qr(unit)[0]
 
 
-def distance_from_fair(matrices: np.ndarray, V: np.ndarray) -> Certificate:
-    """The largest loss of a projection beside the bound of the semidefinite relaxation, exact for two groups."""
-    k = V.shape[1]
-    relaxed = relax(matrices, k, best_kept(matrices, k))
-    problem = f"largest loss of the groups over projectors of rank {k}"
-    weights = tuple(relaxed.weights.tolist())
-    return Certificate(problem, float(losses(matrices, V).max()), relaxed.bound, 0.0, "min", weights)
-
-
 class JEVDPCA(ReconstructionEstimator):
     r"""PCA by joint eigenvalue decomposition: columns of a basis that nearly diagonalises all groups at once.
 
@@ -74,36 +65,26 @@ class JEVDPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows: the chosen columns at unit length, orthonormalised in their order.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts.
-    joint_basis_ : ndarray of shape (d, d)
-        U as the iteration left it.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows: the chosen columns, orthonormalised in their order; what ``transform`` subtracts.
+    joint_basis_, column_norms_ : ndarray of shape (d, d) and (d,)
+        U as the iteration left it, and the lengths of its columns.
     chosen_ : ndarray of shape (k,)
         The columns of U that became components: those of largest variance over all rows, in this order.
     status_ : str
         "converged", "not converged", "diverged" or "undefined step". All but the first come with a
         ``JointDiagonalisationWarning``.
-    n_iter_ : int
-        Steps taken.
     criterion_, criterion_path_ : float, tuple of float
         C at U, and at the start and after every step.
-    column_norms_ : ndarray of shape (d,)
-        Lengths of the columns of U.
     orthogonality_ : float
-        The largest absolute cosine between two of them.
-    group_losses_ : ndarray of shape (G,)
-        Of the projection on the components, with the second moments that ``center`` names.
-    group_errors_ : ndarray of shape (G,)
-        Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
-    converged_ : bool
-        Whether the joint diagonalisation did.
-    certificate_ : Certificate
+        The largest absolute cosine between two columns of U.
+    group_losses_, group_errors_ : ndarray of shape (G,)
+        Losses with the second moments that ``center`` names; mean squared errors about ``mean_``.
+    converged_, n_iter_ : bool and int
+        Whether the joint diagonalisation did, and its steps.
+    certificate_, subspace_ : Certificate and FairSubspace
         The largest loss of the groups and a lower bound on that of any projection of rank k: the gap is the certified
-        distance from fair PCA.
-    subspace_ : FairSubspace
-        The answer by itself.
+        distance from fair PCA. The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
 
@@ -143,15 +124,7 @@ class JEVDPCA(ReconstructionEstimator):
         "max_iter": whole(1).or_none("the default of the mode"),
     }
 
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        mode="orthogonal",
-        center="overall",
-        init="pooled",
-        max_iter=None,
-    ):
+    def __init__(self, n_components=2, *, mode="orthogonal", center="overall", init="pooled", max_iter=None):
         self.n_components = n_components
         self.mode = mode
         self.center = center
@@ -184,21 +157,21 @@ class JEVDPCA(ReconstructionEstimator):
             "column_norms_": found.column_norms,
             "orthogonality_": found.orthogonality,
         }
-        return V, distance_from_fair(matrices, V), learnt
+        relaxed = relax(matrices, k, best_kept(matrices, k))
+        problem, worst = f"largest loss of the groups over projectors of rank {k}", float(losses(matrices, V).max())
+        return V, Certificate(problem, worst, relaxed.bound, 0.0, "min", tuple(relaxed.weights.tolist())), learnt
 
 
 def _what_happened(found: JointDiagonalisation, mode: str) -> str:
-    steps = f"after {found.n_iter} step(s)"
     if found.status == "undefined step":
-        start = "of the start" if found.n_iter == 0 else f"as it was {steps}"
         return (
-            f"the next step of Algorithm 1 divides zero by zero at {found.skipped} pair(s) of columns, whose variances "
-            f"agree in every group. Components are columns of the basis {start}. Take mode='orthogonal'."
+            f"step {found.n_iter + 1} of Algorithm 1 divides zero by zero at {found.skipped} pair(s) of columns, whose "
+            "variances agree in every group. Components are columns of the basis before it. Take mode='orthogonal'."
         )
     if found.status == "diverged":
         return (
-            f"Algorithm 1 diverged {steps}: its criterion rose beyond 1e6 times that of the start. Components are "
-            "columns of the iterate with the smallest criterion. Take mode='orthogonal', or init='pooled'."
+            f"Algorithm 1 diverged after {found.n_iter} step(s): its criterion rose beyond 1e6 times the first one, "
+            "and components are columns of the iterate with the smallest one. Take mode='orthogonal', or init='pooled'."
         )
     last = abs(found.path[-2] - found.path[-1]) / found.path[-2]
     return (

@@ -45,13 +45,6 @@ def offdiagonal_square(T: np.ndarray) -> float:
     return float(np.vdot(beside, beside))
 
 
-def symmetric(T: np.ndarray) -> np.ndarray:
-    """The symmetric parts of a stack (K, d, d)."""
-    T = T + T.transpose(0, 2, 1)
-    T *= 0.5
-    return T
-
-
 def pair_terms(T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers t (symmetric) and o (skew) of every pair of columns, each (d, d)."""
     t, o = np.zeros_like(T[0]), np.zeros_like(T[0])
@@ -97,7 +90,7 @@ def rotate_down(
         return U, S.copy(), (0.0,), "converged"
     centred /= unit
     floor /= unit**2
-    descent = _Descent(U, symmetric(U.T @ centred @ U))
+    descent = _Descent(U, U.T @ centred @ U)
     path, done = descent.run(steps, rtol, floor)
     T = descent.T * unit + middle[:, None, None] * np.eye(d)
     return descent.U, T, tuple(unit**2 * value for value in path), "converged" if done else "not converged"
@@ -107,8 +100,11 @@ class _Descent:
     """The way down from one basis."""
 
     def __init__(self, U: np.ndarray, T: np.ndarray):
-        self.U, self.T, self.value = U, T, offdiagonal_square(T)
+        self.move(U, T, offdiagonal_square(T))
         self.forget()
+
+    def move(self, U: np.ndarray, T: np.ndarray, value: float) -> None:
+        self.U, self.T, self.value = U, 0.5 * (T + T.transpose(0, 2, 1)), value
 
     def forget(self) -> None:
         self.moves, self.changes, self.before = [], [], None
@@ -140,7 +136,7 @@ class _Descent:
                 T = B.T @ self.T @ B
                 value = offdiagonal_square(T)
                 if value <= self.value + 1e-4 * share * slope:
-                    self.U, self.T, self.value = self.U @ B, symmetric(T), value
+                    self.move(self.U @ B, T, value)
                     self.before = o, share * V
                     return True
                 # The smallest value of the parabola through what is known, within bounds.
@@ -203,19 +199,14 @@ class JointDiagonalisation:
     ----------
     U : ndarray of shape (d, d)
         The basis, one vector a column: finite whatever the status, orthonormal unless found in mode "paper".
-    diagonals : ndarray of shape (K, d)
-        What stands on the diagonals of the transformed matrices.
-    criterion : float
-        Sum of the squares that stand beside them.
-    path : tuple of float
-        The criterion at the start and after every step, of steps that failed too; never NaN, but inf is possible.
+    diagonals, criterion : ndarray of shape (K, d), float
+        What stands on the diagonals of the transformed matrices, and the sum of the squares beside them.
+    path, n_iter : tuple of float, int
+        The criterion at the start and after every step, of steps that failed too (inf is possible); how many.
     status : {"converged", "not converged", "diverged", "undefined step"}
         How the iteration ended.
-    n_iter : int
-        Number of steps taken.
     skipped : int
-        Number of pairs of columns at which the step was 0/0: of all steps together where they were skipped, of the step
-        at which the iteration stopped otherwise.
+        Pairs of columns at which the step was 0/0: of all steps where they were skipped, else of the last one.
     """
 
     U: np.ndarray
@@ -265,36 +256,31 @@ def joint_diagonalise(
         "orthogonal" keeps U orthonormal. "paper" takes the steps I + V of Rathore and Manwani's Algorithm 1.
     init : {"pooled", "identity"} or ndarray of shape (d, d), default "pooled"
         Where to start: eigenvectors of the weighted sum of the matrices by decreasing eigenvalue, the unit vectors (as
-        Algorithm 1 is printed), or a basis. With "identity" the answer depends on the axes of the features.
+        Algorithm 1 is printed, and then the answer depends on the axes of the features), or a basis.
     weights : ndarray of shape (K,), optional
         Of the matrices in that weighted sum; equal if not given. The criterion itself knows no weights.
-    max_iter : int, optional
-        Most steps: 100 in mode "paper", 300 in mode "orthogonal" unless given.
-    rtol : float, default 1e-10
-        Stop when a step changes the criterion by less than this share of it.
+    max_iter, rtol : int, optional, and float, default 1e-10
+        Most steps (100 in mode "paper", 300 in mode "orthogonal"); the relative change of the criterion to stop at.
     undefined : {"stop", "skip"}, default "stop"
-        In mode "paper": what happens where two columns have equal diagonal entries in every matrix but are not
-        diagonal, so that the step is 0/0. "stop" ends there; "skip" leaves this pair as it is.
+        In mode "paper": end where two columns have equal diagonal entries in every matrix but are not diagonal, so that
+        the step is 0/0, or leave this pair as it is.
 
     Returns
     -------
     JointDiagonalisation
-        With U of shape (d, d). In mode "paper" a diverged answer (criterion not finite, or beyond 1e6 times that of the
-        start) carries the finite iterate with the smallest criterion, which can be the start.
+        In mode "paper" a diverged answer (criterion not finite, or beyond 1e6 times that of the start) carries the
+        finite iterate with the smallest criterion, which can be the start.
 
     Guarantees
     ----------
     Mode "orthogonal": U is orthonormal to rounding error and the criterion never rises from one step to the next. The
     problem is not convex: a converged answer is stationary, and no rotation of one pair of columns would lower the
-    criterion by more than 10 ``rtol`` of it, which is no more than a local minimum and says nothing of how well groups
-    are served. Mode "paper": none. It is a fixed-point iteration that can diverge, columns get lengths
-    other than 1, and the step need not exist.
+    criterion by more than 10 ``rtol`` of it, which says nothing of how well groups are served. Mode "paper": none. It
+    can diverge, columns get lengths other than 1, and the step need not exist.
 
     Complexity
     ----------
-    O(K d^3) a step: two matrix products for each matrix, one for U, and one inverse. Mode "orthogonal" takes the
-    diagonal of the Hessian and the last ten changes of the slopes into its steps, which changes how soon it stands
-    still, not where it can.
+    O(K d^3) a step: two matrix products for each matrix, one for U, and one inverse.
 
     References
     ----------
@@ -341,7 +327,13 @@ def _as_printed(
             if not skip:
                 status, best = "undefined step", (value, U, T)
                 break
-        U, T = _multiplied(U, T, np.eye(d) + V)
+        B = np.eye(d) + V
+        with np.errstate(all="ignore"):
+            try:  # one factorisation for all matrices, which stand side by side
+                side_by_side = np.linalg.solve(B, np.hstack(list(T @ B)))
+                U, T = U @ B, np.array(np.split(side_by_side, len(T), axis=1))
+            except np.linalg.LinAlgError:  # I + V is singular
+                T = np.full_like(T, np.nan)
         before, value = value, offdiagonal_square(T)
         path.append(value if value == value else np.inf)
         if not (np.isfinite(value) and np.isfinite(U).all()) or value > 1e6 * first:
@@ -369,17 +361,6 @@ def _printed_step(T: np.ndarray, nothing: float) -> tuple[np.ndarray, int]:
         V = np.divide(-numerator, squares, out=np.zeros_like(squares), where=~tied)
     undefined = np.triu(tied & ((beside > nothing) | (np.transpose(beside) > nothing)), 1)
     return V, int(np.count_nonzero(undefined))
-
-
-def _multiplied(U: np.ndarray, T: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """U B and B^{-1} T_s B, with NaN in place of what cannot be computed."""
-    with np.errstate(all="ignore"):
-        try:
-            # One factorisation for all matrices, which stand side by side.
-            side_by_side = np.linalg.solve(B, np.hstack(list(T @ B)))
-        except np.linalg.LinAlgError:  # I + V is singular
-            return U, np.full_like(T, np.nan)
-        return U @ B, np.array(np.split(side_by_side, len(T), axis=1))
 
 
 def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np.ndarray:

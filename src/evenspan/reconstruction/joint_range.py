@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 
 from ..core.errors import DataError
 from ..core.inputs import require_range
-from ..core.linalg import eigenpairs, leading_eigenspace, symmetrise
+from ..core.linalg import eigenpairs, symmetrise
 from ..core.moments import GroupMoments
 from .group_errors import group_matrices, require_rank, require_several_groups, require_two_groups
 
@@ -108,7 +108,7 @@ class JointRange:
 
     Complexity
     ----------
-    O(d^3) for each direction; from several hundred features on a third of it where k is small.
+    O(d^3) for each direction.
 
     References
     ----------
@@ -127,7 +127,6 @@ class JointRange:
     M1: np.ndarray
     k: int
     evaluations: int = field(default=0, init=False)
-    _block: np.ndarray = field(init=False, repr=False)
     _known: dict[float, Support] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self):
@@ -136,9 +135,7 @@ class JointRange:
             raise DataError(f"the matrices have shapes {M0.shape} and {M1.shape}; needed are two of shape (d, d).")
         self.k = require_rank(self.k, len(M0))
         self.M0, self.M1 = symmetrise(M0), symmetrise(M1)
-        self._traces = np.array([np.trace(self.M0), np.trace(self.M1)])
-        # Any block will do; a fixed one gives the same answer every time.
-        self._block = np.random.default_rng(0).normal(size=(len(M0), self.k + 3))
+        self.traces = np.array([np.trace(self.M0), np.trace(self.M1)])
 
     @classmethod
     def from_moments(
@@ -146,8 +143,7 @@ class JointRange:
     ) -> "JointRange":
         """The joint range of the two groups of these moments, of projections of rank ``n_components``.
 
-        Errors are about the overall mean, or with ``center="group"`` about each group's own; ``standardize`` divides
-        every feature by its standard deviation first.
+        Errors about the overall mean, or each group's own (``center="group"``); ``standardize`` divides by deviations.
         """
         require_several_groups(moments, "JointRange")
         require_two_groups(moments, "JointRange", "Select two of them, or merge the others.")
@@ -163,7 +159,7 @@ class JointRange:
 
     def pair(self, V: np.ndarray) -> np.ndarray:
         """The errors of the two groups for an orthonormal V of shape (d, k)."""
-        return self._traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
+        return self.traces - np.array([np.vdot(V, self.M0 @ V), np.vdot(V, self.M1 @ V)])
 
     def support(self, angle: float, *, tie: float = TIE) -> Support:
         """The points that minimise ``cos(angle) q_0 + sin(angle) q_1``; 0 is the first group's PCA, pi / 2 the other's.
@@ -175,14 +171,8 @@ class JointRange:
         self.evaluations += 1
         cos, sin = np.cos(angle), np.sin(angle)
         S, slack = cos * self.M0 + sin * self.M1, tie * self.scale
-        found = leading_eigenspace(S, self.k, self._block)
-        if found is not None and found[0][self.k - 1] - found[0][self.k] > 4.0 * slack:
-            # No tie: neighbouring directions have eigenvectors near these.
-            values, vectors, self._block = found[0][self.k - 1 :: -1], found[1][:, self.k - 1 :: -1], found[1]
-            value = float(np.trace(S) - values.sum(axis=0))
-        else:
-            values, vectors = eigenpairs(S)
-            value = float(values[: -self.k].sum(axis=0))
+        values, vectors = eigenpairs(S)
+        value = float(values[: -self.k].sum(axis=0))
         cut = len(values) - self.k
         first = int(np.searchsorted(values, values[cut] - slack))
         last = int(np.searchsorted(values, values[cut] + slack, side="right"))
@@ -211,34 +201,37 @@ class JointRange:
         return np.array([end for found in supports for end in found.ends[: 1 + bool(np.ptp(found.ends, axis=0).any())]])
 
     def balanced(self, offsets: np.ndarray, low: float = 0.0, high: float = np.pi / 2) -> tuple[Support, float]:
-        r"""Where on the boundary the errors less ``offsets`` are equal, or as nearly so as between two directions.
+        """Where on the boundary, from the angle ``low`` to ``high`` in any order, errors less ``offsets`` are equal.
 
-        .. math:: q_0 - o_0 = q_1 - o_1 .
-
-        The difference of the two sides never falls as the angle grows from the first group's own PCA to the second's,
-        and jumps where the boundary is straight. The answer is a direction between ``low`` and ``high``, in any order,
-        and where between its two ends the point in question is, for ``support.basis(at)``.
+        A direction and where between its two ends the point is, for ``support.basis(at)``; or the nearest of the ends.
         """
-        rounding = 4.0 * np.finfo(float).eps * float(self._traces.sum(axis=0))
+        return self.crossing(np.array([1.0, -1.0]), float(offsets[0] - offsets[1]), low, high)
+
+    def crossing(self, weights: np.ndarray, level: float, low: float, high: float) -> tuple[Support, float]:
+        """Where a weighted sum of the errors reaches a level, as for ``balanced``.
+
+        It never falls as the angle grows, and jumps where the boundary is straight; Brent's method finds where.
+        """
+        rounding = 4.0 * np.finfo(float).eps * float(self.traces.sum(axis=0))
 
         def gaps(found: Support) -> np.ndarray:
-            both = found.ends[:, 0] - found.ends[:, 1] - (offsets[0] - offsets[1])
+            both = found.ends @ weights - level
             return np.where(np.abs(both) <= rounding, 0.0, both)
 
         def gap(angle: float) -> float:
             first, last = gaps(self.support(angle))
             return 0.0 if first * last <= 0.0 else float(first)
 
-        outside = gap(low) * (high - low) >= 0.0, gap(high) * (high - low) <= 0.0
-        if any(outside):
-            angle = low if outside[0] else high
+        if gap(low) * (high - low) >= 0.0:
+            found = self.support(low)
+        elif gap(high) * (high - low) <= 0.0:
+            found = self.support(high)
         else:
-            angle = brentq(gap, low, high, xtol=1e-16, rtol=4.0 * np.finfo(float).eps)
-        found = self.support(angle)
-        if gap(angle) != 0.0 and not any(outside):  # a jump between neighbouring angles: a tie that rounding hides
-            found = self.support(angle, tie=1e-8)
+            found = self.support(brentq(gap, low, high, xtol=1e-16, rtol=4.0 * np.finfo(float).eps))
+            if gap(found.angle) != 0.0:  # a jump between neighbouring angles: a tie that rounding hides
+                found = self.support(found.angle, tie=1e-8)
         first, last = gaps(found)
-        if first * last > 0.0:  # one group has the larger error whatever is chosen; the other has its smaller one
+        if first * last > 0.0:  # not reached: of the two ends the one with smaller errors
             return found, float(np.argmin(found.ends.sum(axis=1)))
         return found, first / (first - last) if first != last else 0.0
 

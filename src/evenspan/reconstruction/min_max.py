@@ -19,10 +19,12 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.answer import Certificate
+from ..core.linalg import LARGE, excess, krylov_eigenspace, top_eigenspace
 from ..core.options import Option, flag, one_of
 from .group_errors import ReconstructionEstimator
 from .joint_range import JointRange
 from .multi_criteria import solve_multi_criteria
+from .relaxation import extended
 
 
 def solve_min_max(
@@ -30,35 +32,55 @@ def solve_min_max(
 ) -> tuple[np.ndarray, Certificate]:
     """The projector of rank k with the smallest maximum of the two groups' losses (or errors), certified.
 
-    Parameters
-    ----------
-    S0, S1 : ndarray of shape (d, d)
-        Symmetric positive semidefinite matrices of the groups.
-    k : int
-        Rank, from 1 to d - 1.
-    objective : {"loss", "error"}
-        Balance the errors in excess of each group's own best, or the errors themselves. With errors the best weight
-        can be 0 or 1; the two errors then differ.
-
-    Returns
-    -------
-    V : ndarray of shape (d, k)
-        Orthonormal basis.
-    certificate : Certificate
-        With ``weights = (w, 1 - w)`` and the number of eigenvalue problems solved.
+    For positive semidefinite matrices (d, d) and k from 1 to d - 1: an orthonormal basis (d, k). With errors the best
+    weight w of (w, 1 - w), which the certificate holds, can be 0 or 1; the two errors then differ.
     """
     one_of("loss", "error").require("objective", objective)
-    joint, own = JointRange(S0, S1, k), np.zeros(2)
+    joint = JointRange(S0, S1, k)
+    d, matrices, own = len(S0), np.array([joint.M0, joint.M1]), np.zeros(2)
+    rounding = 4.0 * np.finfo(float).eps * float(joint.traces.sum(axis=0))
+    start, known = np.random.default_rng(0).normal(size=(d, k + 3)), 0.0 if objective == "error" else np.inf
+    ends = [lowest(joint, angle, start, known) for angle in (0.0, np.pi / 2)]
     if objective == "loss":
-        own = np.array([joint.support(angle).value for angle in (0.0, np.pi / 2)])
-    found, at = joint.balanced(own)
-    direction = np.array([np.cos(found.angle), np.sin(found.angle)])
+        own = np.array([value for value, _ in ends])
+    # In many dimensions the balance point is sought among projectors in the span of a few leading eigenvectors, where
+    # it costs little. Those of the whole problem in its direction give the bound, and join the span until the two meet.
+    Q, H, grown = np.eye(d), matrices, True
+    if d >= LARGE:
+        Q, H, _ = extended(matrices, Q[:, :0], H[:, :0, :0], np.hstack([columns for _, columns in ends]))
+    while True:
+        if len(H[0]) == d:
+            Q, H, inside = np.eye(d), matrices, joint
+        else:
+            inside = JointRange(*H, k)
+        outside = joint.traces - inside.traces
+        found, at = inside.balanced(own - outside)
+        direction = np.array([np.cos(found.angle), np.sin(found.angle)])
+        values, start = top_eigenspace(np.tensordot(direction, H, axes=1), min(k + 3, len(H[0])))
+        value, new = lowest(joint, found.angle, Q @ start, float(values[:k].sum(axis=0)) + rounding)
+        if not grown or found.value + float(direction @ outside) - value <= rounding:
+            break
+        Q, H, grown = extended(matrices, Q, H, new)
+    V = Q @ found.basis(at)
     weights = direction / direction.sum(axis=0)
-    V = found.basis(at)
-    dual = found.value / direction.sum(axis=0) - weights @ own
+    dual = value / direction.sum(axis=0) - weights @ own
     problem = f"largest {objective} of the two groups over projectors of rank {k}"
     primal = float((joint.pair(V) - own).max(axis=0))
     return V, Certificate(problem, primal, float(dual), 0.0, "min", tuple(weights.tolist()), joint.evaluations)
+
+
+def lowest(joint: JointRange, angle: float, start: np.ndarray, known: float) -> tuple[float, np.ndarray]:
+    """A lower bound on a direction's value, with leading eigenvectors; unproved where these keep more than is known."""
+    S = np.cos(angle) * joint.M0 + np.sin(angle) * joint.M1
+    found = krylov_eigenspace(S, joint.k, start, known)
+    if found is not None:
+        joint.evaluations += 1
+        values, V, _ = found
+        most = float(values[: joint.k].sum(axis=0))
+        if most > known or np.isfinite(more := excess(S, *found)):
+            return float(np.trace(S)) - (most if most > known else most + more), V
+    support = joint.support(angle)
+    return support.value, np.hstack([support.fixed, support.tied])
 
 
 class MinMaxFairPCA(ReconstructionEstimator):
@@ -85,27 +107,18 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts.
-    group_losses_ : ndarray of shape (G,)
-        Of the projection on the components, about the point that ``center`` names.
-    group_errors_ : ndarray of shape (G,)
-        Mean squared reconstruction error of each group about ``mean_``, as ``GroupFrame`` measures it.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows; what ``transform`` subtracts.
+    group_losses_, group_errors_ : ndarray of shape (G,)
+        Losses about the point that ``center`` names; mean squared errors about ``mean_``, as ``GroupFrame`` has them.
     objective_ : float
         The largest loss or error.
-    certificate_ : Certificate
-        The value reached, the dual bound, the gap between them, the dual weights of the groups and the number of
-        eigenvalue problems.
-    subspace_ : FairSubspace
-        The answer by itself.
+    certificate_, subspace_ : Certificate and FairSubspace
+        The value reached, the dual bound and the dual weights of the groups; the answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
-    converged_ : bool
-        Whether the certificate's gap is closed, to 1e-6 of the objective.
-    n_iter_ : int
-        Eigenvalue problems solved.
+    converged_, n_iter_ : bool and int
+        Whether the certificate's gap is closed, to 1e-6 of the objective; eigenvalue problems of order d solved.
 
     Guarantees
     ----------
@@ -117,8 +130,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Complexity
     ----------
-    Two groups: about fifteen eigendecompositions, O(d^3). More: G and a few more, beside some 40 steps in a span of
-    about (G + 3) k columns. Fewer rows than features: in the span of the rows, of order n for d.
+    Two groups: about fifteen eigendecompositions, O(d^3); from 300 features on about five, or few products with blocks
+    of k + 3 columns where k is small. More: G and a few more, beside some 40 steps in a span of about (G + 3) k
+    columns. Fewer rows than features: in the span of the rows, of order n for d.
 
     References
     ----------

@@ -103,10 +103,8 @@ class RobustFairPCA(ReconstructionEstimator):
     solver : {"exact", "subgradient"}, default "exact"
         The global minimum on the boundary of the joint range (two groups), or Riemannian subgradient descent as
         published (any number).
-    restarts : int, default 20
-        Random starts of the descent; one more starts from the PCA of the sample.
-    max_iter : int, default 1000
-        Steps of the descent, each of size 1 / sqrt(max_iter + 1).
+    restarts, max_iter : int, default 20 and 1000
+        Random starts of the descent, beside one from the PCA of the sample, and steps, of size 1 / sqrt(max_iter + 1).
     random_state : int, Generator or None, default 0
         Source of the random starts.
     standardize : bool, default False
@@ -114,13 +112,12 @@ class RobustFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows; what ``transform`` subtracts.
     objective_ : float
         The worst-case objective reached.
     group_errors_, group_losses_ : ndarray of shape (G,)
-        Mean squared reconstruction error of every group of the sample about the overall mean, and its excess over what
-        k components of the group's own would leave.
+        Mean squared reconstruction error of every group of the sample about the overall mean, and its loss.
     radii_ : ndarray of shape (G,)
         Radius of the ball of every group.
     violations_ : dict
@@ -128,12 +125,12 @@ class RobustFairPCA(ReconstructionEstimator):
         its share, and by how much its radius exceeds its smallest possible error.
     runs_ : ndarray of shape (restarts + 1,)
         Final objective of every start, the warm start last; None with the exact solver.
-    converged_ : bool
-        Whether the certificate's gap is closed, to 1e-6 of the objective.
-    n_iter_ : int
-        Steps of the descent, or eigenvalue problems of the exact solver.
-    certificate_ : Certificate
-        The objective reached and a lower bound.
+    converged_, n_iter_ : bool and int
+        Whether the certificate's gap is closed, to 1e-6 of the objective; steps, or eigenvalue problems solved.
+    certificate_, subspace_ : Certificate and FairSubspace
+        The objective reached and a lower bound; the answer by itself.
+    group_labels_, group_counts_ : ndarray of shape (G,)
+        The groups seen in ``fit``.
 
     Guarantees
     ----------
@@ -203,7 +200,7 @@ class RobustFairPCA(ReconstructionEstimator):
         found = conditions(matrices, k, balls, shares, self.penalty)
         violations = {
             label_text(moments.labels[g]): (float(found.penalty_excess[g]), float(found.radius_excess[g]))
-            for g in found.violated
+            for g in np.flatnonzero(~(found.marginal | found.eigenvalue))
         }
         if self.solver == "exact":
             V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)

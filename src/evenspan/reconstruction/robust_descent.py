@@ -27,6 +27,7 @@ so the retraction (QR or polar) changes the basis of the iterates and nothing el
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -120,23 +121,18 @@ class Conditions:
 
     @property
     def marginal(self) -> np.ndarray:
-        """Condition (i), penalty at most the share of the group."""
+        """Whether the penalty is at most the share of the group."""
         return self.penalty_excess <= 0
 
     @property
     def eigenvalue(self) -> np.ndarray:
-        """Condition (ii), smallest possible error at least the radius."""
+        """Whether the smallest possible error is at least the radius."""
         return self.radius_excess <= 0
 
     @property
     def hold(self) -> np.ndarray:
         """Whether the theorem applies: for every group one of the two, shape (...)."""
         return (self.marginal | self.eigenvalue).all(axis=-1)
-
-    @property
-    def violated(self) -> np.ndarray:
-        """For one setting: the groups that meet neither condition."""
-        return np.flatnonzero(~(self.marginal | self.eigenvalue))
 
 
 def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditions:
@@ -152,8 +148,7 @@ def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditio
 STEEP = 1e3
 
 
-@dataclass(frozen=True, eq=False)
-class Descent:
+class Descent(NamedTuple):
     """Basis and value of the best start of every setting, (S, d, k) and (S,); the value of every start, (S, R)."""
 
     V: np.ndarray

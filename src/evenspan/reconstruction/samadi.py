@@ -30,31 +30,17 @@ from .relaxation import Relaxation, relax
 
 @dataclass(frozen=True, eq=False)
 class WeightsRun:
-    """What the iteration with one learning rate leaves behind.
-
-    Parameters
-    ----------
-    rate : float
-        The learning rate.
-    average : ndarray of shape (d, d)
-        The mean of all projectors: trace k, rank up to d. It is not a projector.
-    last : ndarray of shape (d, k)
-        Basis of the last projector.
-    best : ndarray of shape (d, k)
-        Basis of the projector with the smallest largest loss among all that were visited.
-    weights : ndarray of shape (G,)
-        The weights that ``last`` answers.
-    bound : float
-        The largest dual value over the visited weights.
-    value : float
-        The largest loss of ``best``; no projector goes below ``bound``.
-    """
+    """What the iteration with one learning rate leaves behind; no projector has a largest loss below ``bound``."""
 
     rate: float
+    #: The mean of all projectors (d, d): trace k, rank up to d. It is not a projector.
     average: np.ndarray
+    #: Bases (d, k) of the last projector, and of the one with the smallest largest loss among all that were visited.
     last: np.ndarray
     best: np.ndarray
+    #: The weights (G,) that ``last`` answers.
     weights: np.ndarray
+    #: The largest dual value over the visited weights, and the largest loss of ``best``.
     bound: float
     value: float
 
@@ -70,13 +56,10 @@ def run(
 ) -> list[WeightsRun]:
     """Multiplicative weights with every learning rate of ``rates``, all rates in one batch.
 
-    ``scale`` divides the losses by the most that any group can keep before they enter the exponent, which makes the
-    iteration independent of the unit of the data. Losses are always reported unscaled. ``offsets`` (G,) replaces the
-    best that each group can keep: with the traces of the matrices errors are balanced instead of losses.
-
-    A rate whose log-weights repeat (with period one or two) is finished without further eigenproblems: its remaining
-    projectors are known.
+    ``scale`` divides the losses in the exponent by the most that any group can keep: the unit of the data then does not
+    matter. ``offsets`` (G,) replaces the best that each group can keep: with traces errors are balanced.
     """
+    # A rate whose log-weights repeat (with period one or two) is finished: its remaining projectors are known.
     rates = np.asarray(rates, dtype=np.float64)
     if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates) & (rates > 0)).all():
         raise ConfigurationError(f"rates={rates.tolist()!r}; needed is a sequence of positive learning rates.")
@@ -162,12 +145,7 @@ def round_by_lp(matrices: np.ndarray, k: int, a: np.ndarray, X: np.ndarray) -> t
 
 
 def samadi(matrices: np.ndarray, k: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Relaxation]:
-    """SDP and LP rounding as published: fractional X, its weights l, the operator P* and the relaxation behind them.
-
-    References
-    ----------
-    Samadi et al. (2018), Algorithm 1.
-    """
+    """SDP and LP (Samadi et al. 2018, Algorithm 1): fractional X, its weights l, the operator P*, the relaxation."""
     relaxation = relax(matrices, k, a)
     weights, vectors = round_by_lp(matrices, k, a, relaxation.X)
     X = (vectors * weights) @ vectors.T
@@ -175,16 +153,7 @@ def samadi(matrices: np.ndarray, k: int, a: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def square_root_map(X: np.ndarray) -> np.ndarray:
-    r"""The operator whose squared error is linear in X.
-
-    .. math:: P^* = I - (I - X)^{1/2}, \qquad \lVert x - P^* x \rVert^2 = x^\top (I - X)\, x .
-
-    Eigenvalues of X outside [0, 1] by rounding are clipped.
-
-    References
-    ----------
-    Samadi et al. (2018), Algorithm 1, last step.
-    """
+    r"""The operator P* with :math:`\lVert x - P^* x \rVert^2 = x^\top (I - X)\, x`, clipped to [0, 1]."""
     values, vectors = np.linalg.eigh(symmetrise(X))
     return (vectors * (1.0 - np.sqrt(1.0 - np.clip(values, 0.0, 1.0)))) @ vectors.T
 
@@ -200,12 +169,9 @@ def truncate(P: np.ndarray, k: int) -> np.ndarray:
 
 
 def operator_errors(matrices: np.ndarray, P: np.ndarray) -> np.ndarray:
-    r"""Literal squared error of the linear map x -> Px for every group, shape (G,).
+    r"""Squared error of every group (G,) under the map x -> Px, :math:`\operatorname{tr} (I - P)^\top S_g (I - P)`.
 
-    .. math:: e_g(P) = \operatorname{tr} (I - P)^\top S_g (I - P),
-
-    for maps on rows, :math:`x^\top \mapsto x^\top P`. For an orthogonal projector this is
-    :math:`\operatorname{tr} S_g - \operatorname{tr} S_g P`; for another P the two differ.
+    For an orthogonal projector this is :math:`\operatorname{tr} S_g - \operatorname{tr} S_g P`; in general it is not.
     """
     rest = np.eye(len(P)) - P
     return np.einsum("de,gdf,fe->g", rest, matrices, rest, optimize=True)

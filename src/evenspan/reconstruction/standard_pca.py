@@ -50,18 +50,12 @@ class StandardPCA(SubspaceEstimator):
 
     Attributes
     ----------
-    components_ : ndarray of shape (k, d)
-        Orthonormal rows, by decreasing eigenvalue.
-    mean_ : ndarray of shape (d,)
-        What ``transform`` subtracts; zero with ``center="none"``.
-    explained_variance_ : ndarray of shape (k,)
-        Variance along each component (divisor n - 1), about the mean whatever ``center`` is.
-    explained_variance_ratio_ : ndarray of shape (k,)
-        The same as a share of the total variance.
-    certificate_ : Certificate
-        The eigenvalue sum reached and Ky Fan's bound on it.
-    subspace_ : FairSubspace
-        The answer by itself.
+    components_, mean_ : ndarray of shape (k, d) and (d,)
+        Orthonormal rows by decreasing eigenvalue; what ``transform`` subtracts, zero with ``center="none"``.
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
+        Variance along each component (divisor n - 1), about the mean whatever ``center`` is; its share of the whole.
+    certificate_, subspace_ : Certificate and FairSubspace
+        The eigenvalue sum reached and Ky Fan's bound on it; the answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``; they do not influence the answer.
 
@@ -93,23 +87,6 @@ class StandardPCA(SubspaceEstimator):
         self.standardize = standardize
 
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
-        """Fit to data; the groups may be left out, because the answer does not depend on them.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features.
-        y : None
-            Ignored.
-        sensitive_features : array-like, optional
-            Only recorded in ``group_labels_`` and ``group_counts_``.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
-
-        Returns
-        -------
-        self
-        """
         X = self._table(X, reset=True)
         groups = np.full(X.shape[0], "all") if sensitive_features is None else sensitive_features
         return self._fit_moments(self._moments(X, groups, sample_weight))

@@ -11,28 +11,25 @@ from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import in_pandas, row_blocks, warn_caller
-from ..core.linalg import complement, top_eigenspace
+from ..core.linalg import complement, leading_eigenspace, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 
+#: Columns of a Krylov space beyond those that are sought.
+SPARE = 8
 #: Options of every method here: which groups are compared, and what one group only is.
 GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
 
 
-def require_groups(moments: GroupMoments, on_single_group: str, consequence: str) -> None:
+def require_groups(labels: np.ndarray, on_single_group: str, consequence: str) -> None:
     """GroupError, or a warning, when an attribute takes one value only; ``consequence`` says what follows from it."""
-    for attribute in moments.attributes:
-        groups = moments.marginal(attribute)
-        if groups.G == 1:
-            refuse_single_group(attribute, groups.labels[0], f"{groups.n:g} row(s), ", on_single_group, consequence)
-
-
-def refuse_single_group(attribute: str, label, rows: str, on_single_group: str, consequence: str) -> None:
-    """The error or the warning for one attribute; ``rows`` says how many there are where that is known."""
-    seen = f"attribute {attribute!r} has one group only ({label_text(label)!r}, {rows}one class): {consequence}"
-    if on_single_group == "raise":
-        raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
-    warn_caller(f"{seen}.", SingleGroupWarning)
+    for attribute in labels.dtype.names or ("group",):
+        values = np.unique(labels[attribute] if labels.dtype.names else labels)
+        if len(values) == 1:
+            seen = f"attribute {attribute!r} has one group only ({label_text(values[0])!r}): {consequence}"
+            if on_single_group == "raise":
+                raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
+            warn_caller(f"{seen}.", SingleGroupWarning)
 
 
 def codes_by_attribute(labels: np.ndarray, codes: np.ndarray, attributes: str) -> list[np.ndarray]:
@@ -40,26 +37,6 @@ def codes_by_attribute(labels: np.ndarray, codes: np.ndarray, attributes: str) -
     if labels.dtype.names is None or attributes == "intersection":
         return [codes]
     return [np.unique(labels[name], return_inverse=True)[1][codes] for name in labels.dtype.names]
-
-
-def indicators(labels: np.ndarray, codes: np.ndarray, attributes: str) -> np.ndarray:
-    """Indicator columns (n, sum of group counts) of the groups of each attribute, or of their combinations."""
-    parts = codes_by_attribute(labels, codes, attributes)
-    return np.hstack([(part[:, None] == np.arange(part.max() + 1)).astype(np.float64) for part in parts])
-
-
-def unit_columns(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The columns of ``values`` (n, m), centred, then times the square roots of the weights and of unit length.
-
-    Constant columns become zero.
-    """
-    Z = values - np.average(values, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
-    Z -= np.average(Z, axis=0, weights=weights)
-    Z *= np.sqrt(weights)[:, None]
-    lengths = np.linalg.norm(Z, axis=0)
-    constant = lengths <= 1e-12 * np.sqrt(weights @ values**2)
-    return np.where(constant, 0.0, Z / np.where(constant, 1.0, lengths))
 
 
 def mean_constraints(moments: GroupMoments) -> np.ndarray:
@@ -92,16 +69,12 @@ def best_inside(
 ) -> tuple[np.ndarray, Certificate]:
     """The k directions V of largest V'SV in the span of an orthonormal basis (d, r), certified inside that span."""
     H = basis.T @ S @ basis
-    _, A = top_eigenspace(H, k)
+    # A few of many are sought from the first features, which lead where features are ordered by their variance.
+    found = leading_eigenspace(H, k, basis[: k + SPARE].T)
+    A = top_eigenspace(H, k)[1] if found is None else found[1][:, :k]
     V = basis @ A
     residual = float(np.abs(constraints.T @ V).max(initial=0.0)) / size
     return V, ky_fan_certificate(H, A, problem, residual)
-
-
-def constant_features(moments: GroupMoments) -> np.ndarray:
-    """Which features do not vary over all rows, as booleans (d,)."""
-    deviation = np.sqrt(np.diag(moments.scatter) / moments.n)
-    return deviation <= 1e-12 * np.hypot(moments.mean, deviation)
 
 
 def split_attributes(sensitive_features, numeric_attributes) -> tuple:
@@ -124,18 +97,25 @@ def split_attributes(sensitive_features, numeric_attributes) -> tuple:
         raise FeatureTypeError(
             f"numeric attribute(s) {names} are not numeric: {error}. Leave groups out of numeric_attributes."
         ) from error
-    if not np.isfinite(quantities).all():
-        raise DataError(f"numeric attribute(s) {names} hold NaN or infinite values. Drop those rows or impute them.")
     rest = table.drop(columns=names)
     return (rest if rest.shape[1] else np.full(len(table), "all")), quantities
 
 
 def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray | None:
-    """The columns X'z for each numeric attribute z, centred and of unit length, shape (d, q)."""
+    """The columns X'z for each numeric attribute z, centred and of unit length, shape (d, q); 0 for a constant z."""
     if quantities is None:
         return None
+    if not np.isfinite(quantities).all():
+        raise DataError(
+            "a numeric attribute, or the target to keep, holds NaN or infinite values. Drop those rows or impute them."
+        )
     weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
-    Z = unit_columns(quantities, weights) * np.sqrt(weights)[:, None]
+    Z = quantities - np.average(quantities, axis=0, weights=weights)
+    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
+    Z -= np.average(Z, axis=0, weights=weights)
+    lengths = np.sqrt(weights @ Z**2)
+    constant = lengths <= 1e-12 * np.sqrt(weights @ quantities**2)
+    Z *= weights[:, None] * np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, lengths))
     if sparse.issparse(X):
         return X.T @ Z
     n, d, rows = row_blocks(X)
@@ -143,47 +123,33 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
     return sum(np.asarray(rows(a, a + step), dtype=np.float64).T @ Z[a : a + step] for a in range(0, n, step))
 
 
-def target_columns(y, keep: str | None, n: int, d: int) -> np.ndarray | None:
+def _target(y, option: str, n: int, ndim: int = 1) -> np.ndarray:
+    y = None if y is None else np.asarray(in_pandas(y))
+    if y is None or len(y) != n or y.ndim > ndim or pd.isna(y).any():
+        seen = "there is none" if y is None else f"it has shape {y.shape}, {int(pd.isna(y).sum(axis=None))} missing"
+        raise DataError(
+            f"{option} needs the target, and {seen}; needed is fit(X, y, sensitive_features=...) with y of shape "
+            f"({n},){' or (n, s)' if ndim == 2 else ''}, as many as X has rows, and none missing."
+        )
+    return y
+
+
+def target_columns(y, keep: str | None, n: int) -> np.ndarray | None:
     """The columns (n, s) whose covariance is to be kept: of numbers themselves, or an indicator of each class of y."""
     if keep is None:
         return None
-    if y is None:
-        raise DataError(f"keep={keep!r} needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(in_pandas(y))
-    if len(y) != n or y.ndim > (2 if keep == "values" else 1):
-        many = " or (n, s)" if keep == "values" else ""
-        raise DataError(f"y has shape {y.shape}; keep={keep!r} needs (n,){many} with n = {n}, the rows of X.")
-    if keep == "values":
-        try:
-            values = y.astype(np.float64).reshape(n, -1)
-        except (TypeError, ValueError) as error:
-            raise DataError(
-                f"keep='values' needs numbers, and y is not numeric: {error}. Set keep='classes'."
-            ) from error
-        if not np.isfinite(values).all():
-            raise DataError("y holds NaN or infinite values. Drop those rows or impute them.")
-        return values
-    codes, classes = pd.factorize(y)
-    if (codes < 0).any():
-        raise DataError(f"y has {int((codes < 0).sum(axis=0))} missing value(s). Drop those rows.")
-    if len(classes) > d:
-        raise DataError(
-            f"y has {len(classes)} classes, and {d} feature(s) cannot keep a covariance with each. Merge classes, or "
-            "set keep='values' if y is a number."
-        )
-    return (codes[:, None] == np.arange(len(classes))).astype(np.float64)
+    y = _target(y, f"keep={keep!r}", n, 2 if keep == "values" else 1)
+    if keep == "classes":
+        return pd.get_dummies(pd.Series(y)).to_numpy(dtype=np.float64)
+    try:
+        return y.astype(np.float64).reshape(n, -1)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"keep='values' and y is not numeric: {error}. Set keep='classes'.") from error
 
 
-def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample_weight=None) -> tuple:
-    """Groups and row weights for equal opportunity: weight 0 for all rows but those with ``y == positive_label``.
-
-    With ``marginal``, each value of each attribute needs a favourable row; otherwise each combination of values does.
-    """
-    if y is None:
-        raise DataError("criterion='equal_opportunity' needs the target: call fit(X, y, sensitive_features=...).")
-    y = np.asarray(in_pandas(y))
-    if y.shape != (n,):
-        raise DataError(f"y has shape {y.shape}; needed is one value for each of the {n} rows of X.")
+def favourable_rows(y, positive_label, groups, n: int, attributes: str, sample_weight=None) -> tuple:
+    """Groups and row weights for equal opportunity: weight 0 for all rows but those with ``y == positive_label``."""
+    y = _target(y, "criterion='equal_opportunity'", n)
     favourable = y == positive_label
     if not favourable.any():
         raise DataError(
@@ -192,13 +158,11 @@ def favourable_rows(y, positive_label, groups, n: int, *, marginal: bool, sample
         )
     labels, codes = encode_groups(groups, n)
     occupied = np.bincount(codes[favourable], minlength=len(labels)) > 0
-    columns = [labels[name] for name in labels.dtype.names] if marginal and labels.dtype.names else [labels]
-    for column in columns:
-        values, at = np.unique(column, return_inverse=True)
-        without = values[np.bincount(at, weights=occupied) == 0]
-        if len(without):
+    for part in codes_by_attribute(labels, np.arange(len(labels)), attributes):
+        without = (np.bincount(part, weights=occupied) == 0)[part]
+        if without.any():
             raise GroupError(
-                f"group {label_text(without[0])!r} has no row with y == {positive_label!r}, so its mean among "
+                f"group {label_text(labels[without][0])!r} has no row with y == {positive_label!r}, so its mean among "
                 "those does not exist. Merge or drop the group."
             )
     # Rows of a combination without favourable rows carry no weight, so that it does not matter which label they get;

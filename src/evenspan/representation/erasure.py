@@ -1,10 +1,8 @@
-"""What INLP and RLACE share: the walk of a fit, the counting of classifiers, components of the space that survives."""
+"""What INLP and RLACE share: the walk of a fit, and components of the space that survives."""
 
-import warnings
 from typing import Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import FairWarning
@@ -12,9 +10,7 @@ from ..core.estimator import PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, constant_features, require_groups
-
-Select = Literal["pca", "arbitrary"]
+from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, require_groups
 
 
 class IncompleteErasureWarning(FairWarning):
@@ -26,37 +22,30 @@ ERASURE_OPTIONS = {"select": one_of("pca", "arbitrary"), **GROUP_OPTIONS}
 
 
 class ErasingEstimator(PointsEstimator):
-    """Base of the methods whose classifiers find a space to erase; a method implements ``_erased`` and ``_unfinished``.
+    """Base of the methods whose classifiers find a space to erase; a method implements ``_erased``.
 
-    ``_erased(X, parts, moments, rng)`` gives its orthonormal basis (d, r) and what was learnt. ``parts`` holds the
-    group of each row for each attribute that has several groups, or for the combinations of their values.
+    ``_erased(X, parts, mean, rng)`` gives its orthonormal basis (d, r) and what was learnt. ``parts`` holds the group
+    of each row for each attribute that has several groups, or for the combinations of their values.
     """
 
     def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
         groups = moments.cells() if self.attributes == "intersection" else moments
-        require_groups(groups, self.on_single_group, f"there is nothing for {type(self).__name__} to erase")
+        require_groups(groups.labels, self.on_single_group, f"there is nothing for {type(self).__name__} to erase")
         parts = [part for part in codes_by_attribute(moments.labels, codes, self.attributes) if part.max(axis=0) > 0]
         rng = require_generator(self.random_state)
-        erased, learnt = self._erased(X, parts, moments, rng)
+        erased, learnt = np.zeros((moments.d, 0)), {"converged_": True, "n_iter_": 0}
+        if parts:
+            erased, learnt = self._erased(X, parts, moments.mean, rng)
         subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
         d, r = erased.shape
         if not learnt["converged_"]:
-            warn_caller(self._unfinished(learnt), IncompleteErasureWarning)
+            warn_caller(
+                f"after {learnt['n_iter_']} iteration(s) a linear classifier still has training accuracy "
+                f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). Raise max_iter or rank, "
+                "or ask for fewer components; and standardise the data.",
+                IncompleteErasureWarning,
+            )
         return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_": d - r})
-
-
-def fit_counting(classifier, X: np.ndarray, codes: np.ndarray) -> int:
-    """Fit, and count the reports of missing convergence; other warnings are passed on."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        classifier.fit(X, codes)
-    unheard = 0
-    for warning in caught:
-        if issubclass(warning.category, ConvergenceWarning):
-            unheard += 1
-        else:
-            warn_caller(str(warning.message), warning.category)
-    return unheard
 
 
 def majority_share(part: np.ndarray) -> float:
@@ -70,17 +59,13 @@ def surviving_basis(erased: np.ndarray) -> np.ndarray:
 
 
 def surviving_subspace(
-    erased: np.ndarray, moments: GroupMoments, n_components, select: Select, rng: np.random.Generator
+    erased: np.ndarray,
+    moments: GroupMoments,
+    n_components,
+    select: Literal["pca", "arbitrary"],
+    rng: np.random.Generator,
 ) -> FairSubspace:
-    """Components in the complement of the orthonormal columns ``erased`` (d, r), and the bound on their variance.
-
-    "pca" takes the directions of largest variance. "arbitrary" draws them at random, without constant features as far
-    as possible: the public programs ask a Lanczos solver for eigenvectors of a projector, whose eigenvalues are all
-    equal. Rounding then chooses, and for the row of a constant feature there is none.
-
-    The certificate is about the choice inside the surviving space: variance reached, and Ky Fan's bound. It says
-    nothing about whether another space would have been a better one to erase.
-    """
+    """Components in the complement of the orthonormal columns ``erased`` (d, r), and how good they are there."""
     d, r = erased.shape
     basis = surviving_basis(erased)
     k = d - r if n_components is None else n_components
@@ -88,14 +73,14 @@ def surviving_subspace(
     problem = f"trace of V'SV over orthonormal V inside the {d - r} directions that survive the erasure"
     V, certificate = best_inside(moments.scatter, basis, k, problem, erased)
     if select == "arbitrary" and k < d - r:
-        # Drawn in the space of all features: the same whatever basis of the surviving space rounding produced.
-        draws, constant = rng.normal(size=(d, k)), constant_features(moments)
+        # In the public programs rounding chooses eigenvectors of a projector; rows of constant features stay zero.
+        # Drawn in the space of all features: the same whatever the basis of the surviving space.
+        draws, deviation = rng.normal(size=(d, k)), np.sqrt(np.diag(moments.scatter) / moments.n)
+        constant = deviation <= 1e-12 * np.hypot(moments.mean, deviation)
         if k <= d - r - int(constant.sum(axis=0)):
             draws[constant] = 0.0
         V, _ = np.linalg.qr(basis @ (basis.T @ draws))
-        # Of the surviving scatter, as the bound: that of all features would bring back the rounding of what was erased.
-        C = basis.T @ V
-        reached = float(np.trace(C.T @ (basis.T @ moments.scatter @ basis) @ C))
+        reached = float(np.trace(V.T @ moments.scatter @ V))
         residual = float(np.abs(erased.T @ V).max(initial=0.0))
         certificate = Certificate(problem, reached, certificate.dual, residual)
     return FairSubspace(V, moments.mean, certificate)

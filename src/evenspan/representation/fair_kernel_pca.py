@@ -46,9 +46,8 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     size = float(np.linalg.norm(values))
     if values[-1] < -RANK_CUT * size:
         warn_caller(
-            f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm), so no feature space "
-            "belongs to it. Group means of the output still coincide, and only directions of positive eigenvalue are "
-            "taken; that no other answer keeps more does not hold. Use a positive semidefinite kernel, such as 'rbf'.",
+            f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm): no feature space has "
+            "it, and another answer may keep more. Use a positive semidefinite kernel, such as 'rbf'.",
             IndefiniteKernelWarning,
         )
     kept = values > RANK_CUT * size
@@ -68,8 +67,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         \quad \text{subject to} \quad A^\top K A = I_k, \quad Z^\top K A = 0 .
 
     With the coordinates :math:`K^{1/2}` of the sample in its own span this is fair PCA, and so it is computed. For two
-    groups :math:`Kz` is a multiple of the witness function of their maximum mean discrepancy (MMD): the method takes
-    the witness out of the feature space and does PCA with what is left.
+    groups :math:`Kz` is a multiple of the witness function of their maximum mean discrepancy: it is taken out of the
+    feature space, and PCA is done with what is left.
 
     Parameters
     ----------
@@ -78,46 +77,36 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     kernel : {"rbf", "polynomial", "sigmoid", "linear", "precomputed"} or callable, default "rbf"
         A callable gets two tables of points and returns their kernel values (n, m). With "precomputed", X is the
         kernel matrix, in ``transform`` the values between new points and all rows that ``fit`` was given.
-    gamma : {"scale", "auto"} or float, default "scale"
-        The factor in "rbf", "polynomial" and "sigmoid". "scale" is 1 / (d v), where v is the variance of all entries
-        of the fitted rows pooled; "auto" is 1 / d. Larger tells closer points apart.
-    kernel_params : dict, optional
-        ``degree`` (3) and ``coef0`` (1) of "polynomial", ``coef0`` of "sigmoid".
-    center : {"overall", "none"}, default "overall"
-        Point of feature space about which second moments are taken: the mean, or, as the authors do, zero.
-    match, covariance_fraction, tradeoff, tradeoff_power, criterion, positive_label : as in ``FairPCA``
-        The same in feature space, as far as the data span it. With ``tradeoff`` the k coordinates of standard
-        kernel PCA are appended; with ``criterion="equal_opportunity"`` ``gamma`` and anchors are of favourable rows.
-    attributes, numeric_attributes : as in ``FairPCA``
+    gamma, kernel_params : {"scale", "auto"} or float, default "scale", and dict, optional
+        The factor in "rbf", "polynomial" and "sigmoid", larger where close points are to be told apart: "scale" is
+        1 / (d v) with the variance v of all entries of the fitted rows pooled, "auto" 1 / d. And ``degree`` (3) and
+        ``coef0`` (1) of "polynomial", ``coef0`` of "sigmoid".
+    center, match, covariance_fraction, tradeoff, criterion, positive_label : as in ``FairPCA``
+        The same in feature space, as far as the data span it; with ``criterion="equal_opportunity"`` ``gamma`` and
+        anchors are of favourable rows.
+    attributes, numeric_attributes, on_single_group : as in ``FairPCA``
         What is compared, and the quantities that every output becomes uncorrelated with.
-    n_landmarks : int, optional
-        Represent points by their kernel values with so many random rows of the fitting sample. More is closer to the
-        full answer; all rows give it exactly.
-    random_state : int, default 0
-        Decides which rows are landmarks.
-    on_single_group : {"raise", "warn"}, default "raise"
-        With one group only; "warn" gives standard kernel PCA.
+    n_landmarks, random_state : int, optional, and int, Generator or None, default 0
+        Represent points by their kernel values with so many random rows of the fitting sample; all rows give the full
+        answer exactly.
 
     Attributes
     ----------
     dual_coef_, offset_ : ndarray of shape (m, k) and (k,), with ``tradeoff`` 2k
         Coefficients A of the directions with respect to the anchors, which are the fitted rows or the landmarks, and
         what is subtracted: the output is the kernel values with the anchors times A, less the offset.
-    X_fit_ : ndarray of shape (m, d)
-        The anchors; with a precomputed kernel their positions.
+    X_fit_, kernel_, gamma_ : ndarray of shape (m, d), Kernel, float or None
+        The anchors (with a precomputed kernel their positions), and the kernel with all its parameters fixed.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
-    kernel_, gamma_ : Kernel, float or None
-        The kernel with all its parameters fixed, and its factor.
-    constraint_rank_, certificate_, tradeoff_weight_, group_labels_, group_counts_ : as in ``FairPCA``
+    constraint_rank_, certificate_, group_labels_, group_counts_ : as in ``FairPCA``
         With landmarks or ``match="covariance"`` the certificate is about what these leave.
 
     Guarantees
     ----------
     On the fitting sample the group means of the output coincide to rounding, for landmarks too, and no other k
     orthonormal directions with that property keep more, up to eigenvalues below 1e-10 of the norm of the kernel matrix,
-    which count as zero. Nothing is promised about functions of the output that are not linear, and on new data
-    the gap is of the order of one over the square root of the group sizes.
+    which count as zero. On new data the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------
@@ -158,7 +147,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         match="mean",
         covariance_fraction=0.5,
         tradeoff=None,
-        tradeoff_power=1,
         criterion="demographic_parity",
         positive_label=1,
         attributes="marginal",
@@ -175,7 +163,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.match = match
         self.covariance_fraction = covariance_fraction
         self.tradeoff = tradeoff
-        self.tradeoff_power = tradeoff_power
         self.criterion = criterion
         self.positive_label = positive_label
         self.attributes = attributes
@@ -191,12 +178,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ----------
         X : array-like or DataFrame of shape (n, d)
             Numeric features, or the kernel matrix (n, n) with ``kernel="precomputed"``.
-        y : array-like of shape (n,), optional
-            Needed with ``criterion="equal_opportunity"`` only.
-        sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
-            Group label of each row: strings, booleans or whole numbers; p columns are p attributes.
-        sample_weight : array-like of shape (n,), optional
-            Non-negative frequency weights.
+        y, sensitive_features, sample_weight : as in ``FairPCA.fit``
+            The target, for ``criterion="equal_opportunity"`` only; the groups, and frequency weights.
 
         Returns
         -------
@@ -218,14 +201,13 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         weights = row_weights(sample_weight, n)
         if self.criterion == "equal_opportunity":
             groups, _ = split_attributes(sensitive_features, self.numeric_attributes)
-            marginal = self.attributes == "marginal"
-            _, weights = favourable_rows(
-                y, self.positive_label, groups, n, marginal=marginal, sample_weight=sample_weight
-            )
+            _, weights = favourable_rows(y, self.positive_label, groups, n, self.attributes, sample_weight)
         weights = np.ones(n) if weights is None else weights
-        if not weights.any():
-            raise DataError("all weights are zero; needed is at least one row with a positive weight.")
-        anchors = self._anchors(np.flatnonzero(weights), rng)
+        rows = anchors = np.flatnonzero(weights)
+        if self.n_landmarks is not None:
+            if self.n_landmarks > len(rows):
+                raise ConfigurationError(f"n_landmarks={self.n_landmarks}; the sample has {len(rows)} fitted rows.")
+            anchors = np.sort(rng.choice(rows, size=self.n_landmarks, replace=False))
         self.kernel_ = resolve_kernel(self.kernel, X, weights, gamma=self.gamma, params=self.kernel_params)
         if self.kernel_.name == "linear" and self.center == "overall":
             # Far from zero products keep no digits of what is to be compared.
@@ -243,14 +225,16 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         fair = FairPCA(**{name: getattr(self, name) for name in shared})
         fair.fit(T, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
 
-        V, offset = self._oriented(fair.subspace_, T[anchors])
-        self.eigenvalues_ = weights @ (T @ V - offset) ** 2
-        self.dual_coef_, self.offset_ = B @ V, offset
-        if fair.standard_subspace_ is not None:
-            V, offset = self._oriented(fair.standard_subspace_, T[anchors])
-            self.dual_coef_ = np.hstack([self.dual_coef_, fair.tradeoff_weight_ * (B @ V)])
-            self.offset_ = np.append(self.offset_, fair.tradeoff_weight_ * offset)
-        for name in ("constraint_rank_", "certificate_", "tradeoff_weight_", "group_labels_", "group_counts_"):
+        dual, offsets = [], []
+        for subspace, weight in ((fair.subspace_, 1.0), (fair.standard_subspace_, self.tradeoff)):
+            if subspace is not None:
+                offset = subspace.mean @ subspace.V
+                signs = weight * signs_of(T[anchors] @ subspace.V - offset)  # the anchors decide
+                dual.append(B @ (subspace.V * signs))
+                offsets.append(offset * signs)
+        self.dual_coef_, self.offset_ = np.hstack(dual), np.hstack(offsets)
+        self.eigenvalues_ = weights @ fair.subspace_.apply(T) ** 2
+        for name in ("constraint_rank_", "certificate_", "group_labels_", "group_counts_"):
             setattr(self, name, getattr(fair, name))
         return self
 
@@ -276,21 +260,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def _n_features_out(self) -> int:
         return self.dual_coef_.shape[1]
-
-    def _anchors(self, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """All fitted rows, or the landmarks among them."""
-        if self.n_landmarks is None:
-            return rows
-        if self.n_landmarks > len(rows):
-            raise ConfigurationError(f"n_landmarks={self.n_landmarks}; needed are at most the {len(rows)} fitted rows.")
-        return np.sort(rng.choice(rows, size=self.n_landmarks, replace=False))
-
-    @staticmethod
-    def _oriented(subspace, T: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The directions (r, k) with signs that the anchors decide, and the coordinates of the mean."""
-        offset = subspace.mean @ subspace.V
-        signs = signs_of(T @ subspace.V - offset)
-        return subspace.V * signs, offset * signs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

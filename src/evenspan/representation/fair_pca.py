@@ -35,6 +35,10 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     matrices = []
     for attribute in moments.attributes:
         groups = moments.marginal(attribute)
+        for label in groups.labels[groups.counts < 2]:
+            raise GroupError(
+                f"group {label_text(label)!r} has less than 2 rows, and no covariance. Merge or drop the group."
+            )
         covariances = [symmetrise(R.T @ S @ R) / (n - 1.0) for S, n in zip(groups.scatters, groups.counts, strict=True)]
         if len(moments.attributes) == 1 and groups.G == 2:
             return covariances[0] - covariances[1]
@@ -70,14 +74,10 @@ class FairPCA(SubspaceEstimator):
     standardize : bool, default False
         Divide every feature by its population standard deviation first, with ``center="overall"``.
     tradeoff : float in [0, 1], optional
-        Append the k coordinates of standard PCA, multiplied by ``tradeoff ** tradeoff_power``; the output then has 2k
-        columns, and only the first k carry the guarantee. 0 keeps the shape and appends zeros.
-    tradeoff_power : float, default 1
-        1 is the paper, 3 is the authors' program.
-    criterion : {"demographic_parity", "equal_opportunity"}, default "demographic_parity"
+        Append the k coordinates of standard PCA, multiplied by this; the output then has 2k columns, and only the first
+        k carry the guarantee. 0 keeps the shape and appends zeros; the authors' program takes its cube.
+    criterion, positive_label : {"demographic_parity", "equal_opportunity"}, default the first, and default 1
         "equal_opportunity" fits everything on the rows with ``y == positive_label`` only, and needs y.
-    positive_label : default 1
-        The favourable value of y.
     attributes : {"marginal", "intersection"}, default "marginal"
         With several attributes: equal means for the groups of each by itself, or for each combination of values.
     numeric_attributes : sequence of column names or positions, default ()
@@ -88,22 +88,19 @@ class FairPCA(SubspaceEstimator):
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
-        Orthonormal rows, by decreasing eigenvalue.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
+        As in ``StandardPCA``: orthonormal rows, by decreasing eigenvalue.
     certificate_ : Certificate
         Objective, upper bound and constraint residual. With ``match="covariance"`` it certifies the second step only.
     constraint_rank_ : int
         The number r of directions that the constraints remove.
-    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The answer, and the groups of the fitting sample.
-    standard_subspace_, tradeoff_weight_ : FairSubspace, float
-        Standard PCA on the same rows, and what its coordinates are multiplied by; None without ``tradeoff``.
+    standard_subspace_ : FairSubspace
+        Standard PCA on the same rows; None without ``tradeoff``.
 
     Guarantees
     ----------
     On the fitting sample the projected group means coincide to rounding, and no other projection of rank k with that
-    property keeps more. On new data the gap is of the order of one over the square root of the group sizes. Nothing
-    is promised about functions of the projected data that are not linear.
+    property keeps more. On new data the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------
@@ -131,7 +128,6 @@ class FairPCA(SubspaceEstimator):
         "covariance_fraction": number(0, 1, low_open=True),
         **CENTER_OPTIONS,
         "tradeoff": number(0, 1).or_none("no second block"),
-        "tradeoff_power": number(0, low_open=True),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
     }
 
@@ -144,7 +140,6 @@ class FairPCA(SubspaceEstimator):
         center="overall",
         standardize=False,
         tradeoff=None,
-        tradeoff_power=1,
         criterion="demographic_parity",
         positive_label=1,
         attributes="marginal",
@@ -157,7 +152,6 @@ class FairPCA(SubspaceEstimator):
         self.center = center
         self.standardize = standardize
         self.tradeoff = tradeoff
-        self.tradeoff_power = tradeoff_power
         self.criterion = criterion
         self.positive_label = positive_label
         self.attributes = attributes
@@ -170,25 +164,23 @@ class FairPCA(SubspaceEstimator):
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         weights = sample_weight
         if self.criterion == "equal_opportunity":
-            marginal = self.attributes == "marginal"
             groups, weights = favourable_rows(
-                y, self.positive_label, groups, X.shape[0], marginal=marginal, sample_weight=sample_weight
+                y, self.positive_label, groups, X.shape[0], self.attributes, sample_weight
             )
         moments = self._moments(X, groups, weights)
         return self._store(self._solved(moments, quantity_constraints(X, quantities, weights)), moments)
 
-    def fit_moments(self, moments: GroupMoments):
-        if len(self.numeric_attributes):
+    def _answer(self, moments: GroupMoments, quantities: np.ndarray | None = None) -> Answer:
+        require_center(self)
+        if quantities is None and len(self.numeric_attributes):
             raise ConfigurationError(
                 "numeric_attributes needs the data themselves: group moments hold no products of features with them. "
                 "Call fit(X, sensitive_features=...) instead."
             )
-        return super().fit_moments(moments)
-
-    def _answer(self, moments: GroupMoments, quantities: np.ndarray | None = None) -> Answer:
-        require_center(self)
         groups = moments.cells() if self.attributes == "intersection" else moments
-        self._require_comparable(groups)
+        if not len(self.numeric_attributes):
+            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
+            require_groups(groups.labels, self.on_single_group, nothing)
         quantities = np.zeros((groups.d, 0)) if quantities is None else quantities
         mean, scale = (moments.mean if self.center == "overall" else np.zeros(moments.d)), None
         if self.standardize:
@@ -209,11 +201,10 @@ class FairPCA(SubspaceEstimator):
                 R = R @ smallest_eigenspace(disagreement, kept, preference=R.T @ S @ R)
                 problem += f", inside the {kept} directions in which the group covariances disagree least"
         U, certificate = best_inside(S, R, k, problem, constraints, size if size > 0 else 1.0)
-        learnt = {"constraint_rank_": removed, "standard_subspace_": None, "tradeoff_weight_": None}
+        learnt = {"constraint_rank_": removed, "standard_subspace_": None}
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)
             learnt["standard_subspace_"] = FairSubspace(standard.V, mean, standard.certificate, scale)
-            learnt["tradeoff_weight_"] = self.tradeoff**self.tradeoff_power
         return Answer(FairSubspace(U, mean, certificate, scale), learnt)
 
     def transform(self, X):
@@ -223,22 +214,8 @@ class FairPCA(SubspaceEstimator):
         fair = self.subspace_.apply(X)
         if self.standard_subspace_ is None:
             return fair
-        both = [fair, self.tradeoff_weight_ * self.standard_subspace_.apply(X)]
-        return np.concatenate(both, axis=1)
+        return np.hstack([fair, self.tradeoff * self.standard_subspace_.apply(X)])
 
     @property
     def _n_features_out(self) -> int:
         return len(self.components_) * (1 if self.standard_subspace_ is None else 2)
-
-    def _require_comparable(self, groups: GroupMoments) -> None:
-        if not len(self.numeric_attributes):
-            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
-            require_groups(groups, self.on_single_group, nothing)
-        for attribute in groups.attributes if self.match == "covariance" else ():
-            marginal = groups.marginal(attribute)
-            small = np.flatnonzero(marginal.counts < 2)
-            if len(small):
-                raise GroupError(
-                    f"group {label_text(marginal.labels[small[0]])!r} has {marginal.counts[small[0]]:g} row(s); "
-                    "covariances need at least 2. Merge or drop the group."
-                )

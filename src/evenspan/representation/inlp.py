@@ -10,14 +10,11 @@ from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.moments import GroupMoments
 from ..core.options import Option, whole
-from .erasure import ERASURE_OPTIONS, ErasingEstimator, fit_counting, majority_share
+from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
-#: Root mean square of the features below which a first classifier without weights does not say that there is nothing.
-SMALL = 1e-2
 
 
 class INLP(ErasingEstimator):
@@ -41,51 +38,37 @@ class INLP(ErasingEstimator):
     classifier : estimator, optional
         Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal)
         without intercept, as published. It is cloned; where its random state is None it gets one.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: one classifier for each of them in every iteration, all of which are removed, or one
-        for the combinations of their values.
-    on_single_group : as in ``FairPCA``
-        With "warn" nothing is erased for an attribute with one group.
+    attributes, on_single_group : as in ``FairPCA``
+        With several attributes one classifier for each of them in every iteration, all of which are removed, or one
+        for the combinations of their values; with "warn" nothing is erased for an attribute with one group.
     random_state : int, Generator or None, default 0
         Seed of the random subspace, and of classifiers that draw.
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
-        Orthonormal rows inside the surviving space.
-    projection_, rank_ : ndarray of shape (d, d), int
-        The orthogonal projector onto the surviving space, and its rank.
-    n_iter_ : int
-        How many classifiers were removed.
-    accuracies_ : ndarray of shape (removed + 1,) or (removed + 1, p)
-        Training accuracy of each classifier (of each of p attributes); the last, trained on the erased points, was not
-        removed.
-    score_, majority_share_ : float
-        The last of them, and the share of the largest group: of the attribute that is told best beyond that share.
-    vanished_, converged_ : bool
-        Whether the weights of the last classifier vanished, so that every further iteration would repeat it; whether
-        they did, or ``score_`` is at most the majority share. Not if the first one vanished for small features only.
-    classifier_warnings_ : int
-        How many classifiers reported that they had not converged.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
+        As in ``StandardPCA``: orthonormal rows inside the surviving space.
+    projection_, rank_, n_iter_ : ndarray of shape (d, d), int, int
+        The orthogonal projector onto the surviving space, its rank, and how many classifiers were removed.
+    accuracies_, score_, majority_share_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, p), float, float
+        Training accuracy of each classifier (of each of p attributes), the last of which was trained on the erased
+        points; its accuracy on the attribute that it tells best, and the share of the largest group there.
+    converged_ : bool
+        Whether that is at most the majority share, or the weights of the last classifier vanished.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The choice of that space is
         heuristic and has no bound.
-    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
     P is an orthogonal projector, and every removed row w has P w = 0 to rounding. With ``converged_`` a classifier of
     the same kind is no more often right than the majority, or has no weights: means may still differ. The data are
-    centred, so that the missing intercept is the zero of every score. Classifiers without intercept can stay below the
-    majority share although they separate; then only vanished weights show that nothing is left, so the first classifier
-    is removed whatever its accuracy. The penalty of the classifier is fixed: on features far smaller than 1 its weights
-    vanish at once, nothing is removed, and a warning says so.
+    centred, so that the missing intercept is the zero of every score. Without an intercept a classifier can separate
+    and stay below the majority share, so that the first one is removed whatever its accuracy.
 
     Complexity
     ----------
-    One classifier and O(n d) times the rank removed, for each iteration. One copy of X is held, beside what the
-    classifier needs.
+    One classifier and O(n d) times the rank removed, for each iteration; beside X one copy of it is held.
 
     References
     ----------
@@ -104,7 +87,7 @@ class INLP(ErasingEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
-        "max_iter": whole(1).or_none("until nothing is learnt"),
+        "max_iter": whole(1).or_none("until it is idle"),
     }
 
     def __init__(
@@ -126,41 +109,21 @@ class INLP(ErasingEstimator):
         self.on_single_group = on_single_group
         self.random_state = random_state
 
-    def _erased(self, X: np.ndarray, parts: list, moments: GroupMoments, rng) -> tuple[np.ndarray, dict]:
-        kept = 1 if self.n_components is None else require_components(self.n_components, moments.d - 1, moments.d, "")
-        return self._iterate(X, moments.mean, parts, kept, self._make_classifier(rng))
-
-    def _unfinished(self, learnt: dict) -> str:
-        if learnt["vanished_"]:
-            advice = (
-                "Its weights vanished because the features are too small for its penalty. Standardise the data (for "
-                "instance with sklearn.preprocessing.StandardScaler)."
-            )
-        elif self.max_iter is not None:
-            advice = "Raise max_iter."
-        elif (self.n_components or 1) > 1:
-            advice = "Ask for fewer components."
-        else:
-            advice = "Removing it, too, would leave nothing."
-        return (
-            f"after {learnt['n_iter_']} iteration(s) a new classifier still has training accuracy "
-            f"{learnt['score_']:.4f} (the majority has {learnt['majority_share_']:.4f}). {advice}"
-        )
-
-    def _iterate(
-        self, X: np.ndarray, mean: np.ndarray, parts: list[np.ndarray], kept: int, classifier
-    ) -> tuple[np.ndarray, dict]:
-        """Orthonormal basis (d, r) of the span of all removed weights, and what happened as fitted attributes."""
+    def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         d = X.shape[1]
+        classifier = LinearSVC(dual=False, fit_intercept=False) if self.classifier is None else clone(self.classifier)
+        if classifier.get_params(deep=False).get("random_state", 0) is None:
+            classifier.set_params(random_state=int(rng.integers(2**31)))
+        kept = 1 if self.n_components is None else require_components(self.n_components, d - 1, d, "")
         shares = np.array([majority_share(part) for part in parts])
-        Q, accuracies, unheard, XP = np.zeros((d, 0)), [], 0, np.empty(X.shape)
+        Q, accuracies, XP = np.zeros((d, 0)), [], np.empty(X.shape)
         while True:
             _erase(X, mean, Q, XP)
             if not accuracies:
-                unit = float(np.linalg.norm(XP)) / np.sqrt(XP.size)
+                unit = max(float(np.linalg.norm(XP)) / np.sqrt(XP.size), 1.0)
             weights, found = [], []
             for part in parts:
-                unheard += fit_counting(classifier, XP, part)
+                classifier.fit(XP, part)
                 if not hasattr(classifier, "coef_"):
                     raise ConfigurationError(
                         f"classifier={classifier!r} has no coef_ after fitting; needed is a linear classifier, for "
@@ -183,28 +146,14 @@ class INLP(ErasingEstimator):
             Q = wider
             if Q.shape[1] > d - kept:
                 require_components(kept, d - Q.shape[1], d, f" less {Q.shape[1]} erased in {done + 1} iteration(s)")
-        # The penalty of a classifier is fixed, and hides in small features what there is: nothing is known then.
-        too_small = bool(parts) and not done and vanished.all() and unit < SMALL
-        worst = int(np.argmax(np.array(found) - shares)) if parts else None
-        learnt = {
+        worst = int(np.argmax(np.array(found) - shares))
+        return Q, {
             "accuracies_": np.array(accuracies)[:, 0] if len(parts) == 1 else np.array(accuracies),
             "n_iter_": done,
-            "score_": 1.0 if worst is None else found[worst],
-            "majority_share_": 1.0 if worst is None else float(shares[worst]),
-            "vanished_": bool(vanished.all()),
-            "converged_": silent and not too_small,
-            "classifier_warnings_": unheard,
+            "score_": found[worst],
+            "majority_share_": float(shares[worst]),
+            "converged_": silent,
         }
-        return Q, learnt
-
-    def _make_classifier(self, rng: np.random.Generator):
-        seed = int(rng.integers(2**31))
-        if self.classifier is None:
-            return LinearSVC(dual=False, fit_intercept=False, random_state=seed)
-        classifier = clone(self.classifier)
-        if "random_state" in (known := classifier.get_params(deep=False)) and known["random_state"] is None:
-            classifier.set_params(random_state=seed)
-        return classifier
 
 
 def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
@@ -221,6 +170,5 @@ def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:
         rows = rows - (rows @ Q) @ Q.T
     _, s, new = np.linalg.svd(rows, full_matrices=False)
     new = new[s > VANISHED]
-    new = new - (new @ Q) @ Q.T
-    added, _ = np.linalg.qr(new.T)
+    added, _ = np.linalg.qr((new - (new @ Q) @ Q.T).T)
     return np.hstack([Q, added])

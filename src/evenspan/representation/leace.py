@@ -1,14 +1,13 @@
 """Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.answer import Answer, Certificate, FairSubspace, affine, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace, affine
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import span, symmetrise, top_eigenspace
@@ -28,45 +27,15 @@ from .constraints import (
 MEET = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class Eraser:
-    """The map ``I - F G'`` with thin F, G (d, r) and G'F = I, so that it is a projector: it removes the span of F.
+def make_eraser(S: np.ndarray, C: np.ndarray, kept: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    r"""Thin F and G (d, r) with G'F = I: the projector P = I - FG' removes the columns of C (d, r) and moves least.
 
-    It is the identity on the null space of the covariance and, among the maps that remove the constraints, moves the
-    points least in the metric it was made with.
-    """
-
-    F: np.ndarray
-    G: np.ndarray
-
-    def covariance(self, S: np.ndarray) -> np.ndarray:
-        """``P S P'`` by thin products."""
-        Y = S @ self.G
-        cross = self.F @ Y.T
-        return symmetrise(S - cross - cross.T + self.F @ (self.G.T @ Y) @ self.F.T)
-
-    def displacement(self, S: np.ndarray) -> float:
-        """``tr (I - P) S (I - P)'``: the mean squared distance that points of covariance S are moved."""
-        return float(np.trace((self.F.T @ self.F) @ (self.G.T @ (S @ self.G))))
-
-    def matrix(self) -> np.ndarray:
-        """P itself, (d, d)."""
-        return np.eye(len(self.F)) - self.F @ self.G.T
-
-
-def make_eraser(S: np.ndarray, C: np.ndarray, kept: np.ndarray | None = None) -> Eraser:
-    r"""The projector that removes the columns of C (d, r) and moves points of covariance S least.
-
-    With ``kept`` (d, s) it also maps the columns of that matrix to themselves.
-
-    With the rank-revealing factor :math:`S = L L^\top`, :math:`C = L Y` and :math:`U` an orthonormal basis of the span
-    of Y, it is :math:`I - L U U^\top L^{+}`: the same as :math:`I - S^{1/2} u u^\top S^{+1/2}`, since both factors of S
-    whiten, and the projector depends on C and :math:`S^{+}` only. No eigendecomposition is needed. To keep
-    :math:`B = L K`, the second :math:`U` becomes :math:`A (U^\top A)^{-1}` with :math:`A = U - K K^{+} U`.
+    With :math:`S = L L^\top`, U an orthonormal basis of the span of :math:`L^+ C`: :math:`P = I - L U U^\top L^+`. To
+    map ``kept`` :math:`= L K` to itself, the second U becomes :math:`A (U^\top A)^{-1}` with :math:`A = U - K K^+ U`.
     """
     d, r = C.shape
     if r == 0:
-        return Eraser(np.zeros((d, 0)), np.zeros((d, 0)))
+        return np.zeros((d, 0)), np.zeros((d, 0))
     tol = d * np.finfo(float).eps * float(np.diag(S).max(axis=0))
     factor, pivots, rank, _ = linalg.lapack.dpstrf(S, lower=1, tol=tol)
     order = pivots - 1
@@ -82,14 +51,13 @@ def make_eraser(S: np.ndarray, C: np.ndarray, kept: np.ndarray | None = None) ->
     else:
         Q, T = linalg.qr(L, mode="economic", check_finite=False)
         G = Q @ linalg.solve_triangular(T, A, trans="T", check_finite=False)
-    back = np.empty(d, dtype=np.intp)
-    back[order] = np.arange(d)
+    back = np.argsort(order)
     G = G[back]
     if kept is not None:
         G = G - kept @ np.linalg.lstsq(kept, G, rcond=None)[0]  # the same of what is kept
     # L U again, but inside the span of C to the last digit: what of C rounding put outside the range of S goes as well.
     F = C @ np.linalg.lstsq(G.T @ C, G.T @ (L @ U)[back], rcond=None)[0]
-    return Eraser(F, G @ np.linalg.inv(F.T @ G))
+    return F, G @ np.linalg.inv(F.T @ G)
 
 
 def clear_of(U: np.ndarray, K: np.ndarray) -> np.ndarray:
@@ -129,51 +97,42 @@ class LEACE(SubspaceEstimator):
         None returns the erased points with all d features; k returns the k principal coordinates of the erased points.
         At most d less the rank removed.
     keep : None, "classes" or "values", default None
-        Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with one or more
-        numbers as they are. DataError where the target and the groups share a direction, as if one were the other.
-    attributes : {"marginal", "intersection"}, default "marginal"
-        With several attributes: the groups of each by itself, or the combinations of their values.
-    numeric_attributes : sequence of column names or positions, default ()
-        Columns of ``sensitive_features`` that are quantities, not groups: z itself.
-    on_single_group : {"raise", "warn"}, default "raise"
-        What to do when there is one group only; with "warn" nothing is erased.
+        Keep the covariance with a target, y of ``fit``, exactly: with an indicator of each class, or with numbers as
+        they are. DataError where the target and the groups share a direction.
+    attributes, numeric_attributes, on_single_group : as in ``FairPCA``
+        What z is; with "warn" nothing is erased where there is one group only.
 
     Attributes
     ----------
     proj_left_, proj_right_ : ndarray of shape (d, r) and (r, d)
         The thin factors of I - P, which is their product: all that is kept of the map.
-    erasure_ : ndarray of shape (d, d)
-        P, multiplied out when it is asked for.
-    components_ : ndarray of shape (k, d)
-        ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are the principal
-        axes of the erased points, times P: not orthonormal. P itself if n_components is None.
+    erasure_, components_ : ndarray of shape (d, d) and (k, d)
+        P, and the map: ``transform(X) = (X - mean_) @ components_.T``, plus ``mean_`` if n_components is None. Rows are
+        the principal axes of the erased points, times P: not orthonormal. P itself if n_components is None.
     axes_ : ndarray of shape (d, k) or None
         The principal axes, orthonormal; None, for the identity, if n_components is None.
-    rank_removed_, rank_kept_, displacement_ : int, int, float
-        Rank of I - P (as a rule one less than the number of groups, and one for each quantity), that of the covariance
-        kept, and the mean squared distance between points and erased points, on the fitting sample.
+    rank_removed_, displacement_ : int, float
+        Rank of I - P (as a rule one less than the number of groups, and one for each quantity), and the mean squared
+        distance between points and erased points, on the fitting sample.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Variance of the erased points along each axis, and as a share of the total variance of the data.
     certificate_ : Certificate
         The displacement against a lower bound on that of any map that meets the constraint, and the relative size of
-        the cross-covariance that is left. It certifies the erasure; the choice of axes has ``axes_certificate_``.
-    axes_certificate_ : Certificate or None
-        Variance of the components against Ky Fan's bound on the erased points; None if n_components is None.
+        the cross-covariance that is left.
     subspace_, mean_, group_labels_, group_counts_ : as in ``StandardPCA``
         The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the fitting sample.
 
     Guarantees
     ----------
     On the fitting sample every affine score of the output is uncorrelated with the group, so the best affine
-    predictor of the group, for any convex loss, is a constant. No other affine map with that property moves the points
-    less in mean square. The mean stays where it is. With ``keep`` the covariance of the
-    erased points with the target is that of the points, and "no other" is among the maps that keep it.
+    predictor of the group, for any convex loss, is a constant. The mean, and with ``keep`` the covariance with the
+    target, stay as they are. No other affine map with these properties moves the points less in mean square.
 
     Complexity
     ----------
     O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
-    check. ``transform`` needs O(n d r) time, or O(n d k) with n_components, and the model O(d (r + k)) memory.
-    Sparse points come out dense unless n_components is given: what is erased is taken from every entry.
+    check. ``transform`` needs O(n d r) or O(n d k) time, and the model O(d (r + k)) memory. Sparse points come out
+    dense unless n_components is given.
 
     References
     ----------
@@ -197,13 +156,7 @@ class LEACE(SubspaceEstimator):
     }
 
     def __init__(
-        self,
-        n_components=None,
-        *,
-        keep=None,
-        attributes="marginal",
-        numeric_attributes=(),
-        on_single_group="raise",
+        self, n_components=None, *, keep=None, attributes="marginal", numeric_attributes=(), on_single_group="raise"
     ):
         self.n_components = n_components
         self.keep = keep
@@ -216,45 +169,39 @@ class LEACE(SubspaceEstimator):
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         moments = self._moments(X, groups, sample_weight)
-        target = target_columns(y, self.keep, X.shape[0], moments.d)
+        target = target_columns(y, self.keep, X.shape[0])
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
         return self._store(self._solved(moments, *parts), moments)
-
-    def fit_moments(self, moments: GroupMoments):
-        if self.keep is not None or len(self.numeric_attributes):
-            raise ConfigurationError(
-                "keep and numeric_attributes need the data themselves: group moments hold no products of features with "
-                "a target or a quantity. Call fit(X, y, sensitive_features=...) instead."
-            )
-        return super().fit_moments(moments)
 
     def _answer(
         self, moments: GroupMoments, quantities: np.ndarray | None = None, kept: np.ndarray | None = None
     ) -> Answer:
+        if (kept is None) != (self.keep is None) or (quantities is None and len(self.numeric_attributes)):
+            raise ConfigurationError(
+                "keep and numeric_attributes need the data themselves: group moments hold no products of features with "
+                "a target or a quantity. Call fit(X, y, sensitive_features=...) instead."
+            )
         groups = moments.cells() if self.attributes == "intersection" else moments
         if not len(self.numeric_attributes):
-            require_groups(groups, self.on_single_group, "there is nothing for LEACE to erase")
+            require_groups(groups.labels, self.on_single_group, "there is nothing for LEACE to erase")
         d, S, size = groups.d, groups.scatter / groups.n, float(np.sqrt(np.trace(groups.second_moment)))
         C = mean_constraints(groups)
         C = span(C if quantities is None else np.hstack([C, quantities]), atol=1e-12 * size)
         B = None if kept is None else span(kept, atol=1e-12 * size)
-        eraser = make_eraser(S, C, B)
-        displacement = eraser.displacement(S)
-        erased = eraser.covariance(S) * (groups.n / max(groups.n - 1.0, 1.0))
-        V, variances, axes_certificate = np.eye(d), np.diag(erased), None
+        F, G = make_eraser(S, C, B)
+        FY = F @ (S @ G).T
+        erased = symmetrise(S - FY - FY.T + FY @ G @ F.T) * (groups.n / max(groups.n - 1.0, 1.0))
+        V, variances = np.eye(d), np.diag(erased)
         if self.n_components is not None:
             k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
             _, V = top_eigenspace(erased, k)
             variances = np.einsum("dk,dk->k", V, erased @ V)
-            axes_certificate = ky_fan_certificate(erased, V, "trace of V'SV over orthonormal V, S after erasing")
-        subspace = FairSubspace(V, groups.mean, _certify(eraser, S, C, displacement, B))
+        subspace = FairSubspace(V, groups.mean, _certify(F, G, S, C, B))
         learnt = {
-            "proj_left_": eraser.F,
-            "proj_right_": np.ascontiguousarray(eraser.G.T),
+            "proj_left_": F,
+            "proj_right_": np.ascontiguousarray(G.T),
             "rank_removed_": C.shape[1],
-            "rank_kept_": 0 if B is None else B.shape[1],
-            "displacement_": displacement,
-            "axes_certificate_": axes_certificate,
+            "displacement_": subspace.certificate.primal,
             "explained_variance_": np.maximum(variances, 0.0),
         }
         return Answer(subspace, learnt)
@@ -275,7 +222,7 @@ class LEACE(SubspaceEstimator):
     @property
     def erasure_(self) -> np.ndarray:
         """P (d, d), multiplied out."""
-        return Eraser(self.proj_left_, self.proj_right_.T).matrix()
+        return np.eye(len(self.mean_)) - self.proj_left_ @ self.proj_right_
 
     @property
     def components_(self) -> np.ndarray:
@@ -309,30 +256,24 @@ class LEACE(SubspaceEstimator):
         return self._coordinates(T)
 
 
-def _certify(
-    eraser: Eraser, S: np.ndarray, C: np.ndarray, displacement: float, kept: np.ndarray | None = None
-) -> Certificate:
-    r"""A lower bound on the displacement of every map that removes C (and keeps ``kept``).
+def _certify(F, G, S: np.ndarray, C: np.ndarray, kept: np.ndarray | None) -> Certificate:
+    r"""A lower bound on the displacement of every map that removes C (and keeps ``kept``), for E = I - P and any N.
 
-    With :math:`E = I - P`, :math:`E C = C`, and any N, :math:`\operatorname{tr} (E - N) S (E - N)^\top \ge 0` gives
-    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`. For
-    :math:`N = F G^\top` with :math:`S G = F` in the span of C the first term is
-    :math:`2 \lVert F \rVert^2`, whatever E. With a target :math:`S G = F M + B R`, where :math:`E B = 0`, and the term
-    is :math:`2 \operatorname{tr} F M F^\top`.
+    :math:`\operatorname{tr} E S E^\top \ge 2 \operatorname{tr} E S N^\top - \operatorname{tr} N S N^\top`, where for
+    :math:`N = F G^\top` the first term does not depend on E: :math:`S G` is in the span of C, and of what is kept.
     """
     problem = "mean squared displacement over all affine maps that leave no cross-covariance with the groups"
     if kept is not None:
         problem += " and keep that with the target"
     if not C.shape[1]:
         return Certificate(problem, 0.0, 0.0, sense="min")
-    meant, first = eraser.F, float(np.linalg.norm(eraser.F) ** 2)
-    left = float(np.linalg.norm(C - eraser.F @ (eraser.G.T @ C))) / float(np.linalg.norm(C))
-    if kept is not None:
-        erased = eraser.F / np.linalg.norm(eraser.F)  # of the length of what is kept, whatever the unit of the features
-        known = np.hstack([erased, kept])
-        M = np.linalg.lstsq(known, S @ eraser.G, rcond=None)[0]
-        meant, first = known @ M, float(np.trace(eraser.F.T @ erased @ M[: C.shape[1]]))
-        left = max(left, float(np.linalg.norm(eraser.F @ (eraser.G.T @ kept))))
-    dual = 2.0 * first - eraser.displacement(S)
-    residual = float(np.linalg.norm(S @ eraser.G - meant)) / float(np.linalg.norm(meant))
-    return Certificate(problem, displacement, dual, max(left, residual), sense="min")
+    kept = C[:, :0] if kept is None else kept
+    unit = F / np.linalg.norm(F)  # of the length of what is kept, whatever the unit of the features
+    known = np.hstack([unit, kept])
+    M = np.linalg.lstsq(known, S @ G, rcond=None)[0]
+    residual = np.linalg.norm(S @ G - known @ M) / np.linalg.norm(known @ M)
+    left = np.linalg.norm(C - F @ (G.T @ C)) / np.linalg.norm(C)
+    spoilt = np.linalg.norm(F @ (G.T @ kept))
+    primal = float(np.trace((F.T @ F) @ (G.T @ (S @ G))))
+    dual = 2.0 * float(np.trace(F.T @ unit @ M[: C.shape[1]])) - primal
+    return Certificate(problem, primal, dual, float(max(residual, left, spoilt)), sense="min")

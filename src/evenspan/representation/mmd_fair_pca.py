@@ -13,7 +13,7 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of, whole
+from ..core.options import Option, number, whole
 from .constraints import GROUP_OPTIONS, codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
@@ -28,8 +28,6 @@ THETA = (FINE / COARSE) ** (1 / 5)
 #: The smallest move of an outer iteration, the factor on the weight after one that does not meet the tolerance, and the
 #: weight beyond which the run ends.
 SMALLEST_MOVE, GROWTH, LARGEST_WEIGHT = 1e-6, 2.0, 1e10
-#: Bandwidths from the mean to the farthest row, up to which kernel values have seven digits.
-WIDEST = 1e4
 
 
 class UnmetToleranceWarning(FairWarning):
@@ -39,24 +37,8 @@ class UnmetToleranceWarning(FairWarning):
 class DiscrepancyPenalty:
     r"""Sum over pairs of groups of the squared discrepancy of the rows of XV, and its gradient in V.
 
-    For groups a and b of the rows :math:`e_i` of :math:`E = XV`, with :math:`\kappa` Gaussian of bandwidth
-    :math:`\sigma`,
-
-    .. math::
-
-        \operatorname{MMD}^2_{ab} = T_{aa} + T_{bb} - 2 T_{ab}, \qquad
-        T_{gh} = \frac{1}{n_g n_h} \sum_{i \in g, j \in h} \kappa(e_i, e_j),
-
-    so that the sum over pairs is :math:`\sum_{gh} M_{gh} T_{gh}` with :math:`M = GI - 11^\top`, and
-
-    .. math::
-
-        \nabla_{e_i} = \frac{2}{\sigma^2} \sum_j M_{g(i) g(j)} w_i w_j \kappa(e_i, e_j) (e_j - e_i),
-        \qquad \nabla_V = X^\top \nabla_E .
-
-    X (n, d) has centred rows, of which equal ones of a group are merged with weights; codes are from 0 to G - 1, each
-    of them present. An evaluation takes O(n^2 k + n d k) time, by symmetry for half of the n^2 kernel values, and
-    O(n (d + k)) memory.
+    X (n, d) has centred rows, of which equal ones of a group are merged with weights; codes (n,) are from 0 to G - 1.
+    An evaluation computes half of the n^2 kernel values, block by block, and takes O(n^2 k + n d k) time.
     """
 
     def __init__(self, X: np.ndarray, codes: np.ndarray, bandwidth: float):
@@ -101,22 +83,6 @@ class DiscrepancyPenalty:
         return sum(pairs), max(max(pairs), 0.0), self.X.T @ slopes
 
 
-class TotalPenalty:
-    """The sum of the penalties of several attributes, and the largest discrepancy of a pair among all of them."""
-
-    def __init__(self, parts: list[DiscrepancyPenalty]):
-        self.parts, self.evaluations = parts, 0
-
-    def evaluate(self, V: np.ndarray) -> tuple[float, float, np.ndarray]:
-        """Sum over attributes and pairs, largest pair, and the gradient (d, k) of the sum."""
-        self.evaluations += 1
-        total, largest, slope = 0.0, 0.0, np.zeros_like(V)
-        for part in self.parts:
-            value, pair, gradient = part.evaluate(V)
-            total, largest, slope = total + value, max(largest, pair), slope + gradient
-        return total, largest, slope
-
-
 class MMDFairPCA(PointsEstimator):
     r"""PCA with a bound on the maximum mean discrepancy between the projected groups.
 
@@ -139,17 +105,11 @@ class MMDFairPCA(PointsEstimator):
         The number of components k, at most d.
     tol : float, default 1e-3
         :math:`\tau`, the largest squared discrepancy allowed on the fitting sample. Smaller keeps less variance and
-        takes longer; it may not be reached. The weight is never lowered, so a tolerance that the first weight meets
-        already changes nothing: the answer then keeps less than is allowed, even where standard PCA meets the bound.
+        takes longer; it may not be reached. Where standard PCA meets it already, the answer keeps less than is allowed.
     bandwidth : float or "median", default "median"
-        Of the kernel. "median" is the median heuristic on the standard principal components of the same number. At
-        least 1e-4 of the largest distance of a value from the mean of its column.
-    penalty : {"released", "documented"}, default "released"
-        The first weight: 1 / MMD^2 of standard PCA as in the public scripts, or 0.1 / MMD^2 as in their documentation.
-    max_iter : int, default 100
-        Outer iterations.
-    max_inner : int, default 300
-        Quasi-Newton steps of each outer iteration.
+        Of the kernel. "median" is the median heuristic on the standard principal components of the same number.
+    max_iter, max_inner : int, default 100 and 300
+        Outer iterations, and quasi-Newton steps of each of them.
     on_single_group : as in ``FairPCA``
         With one group only, "warn" gives standard PCA.
     random_state : int or numpy Generator, default 0
@@ -157,34 +117,28 @@ class MMDFairPCA(PointsEstimator):
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
-        Orthonormal rows, by decreasing variance.
-    converged_ : bool
-        Whether the run ended by itself: tolerance met and, with the last gradient norm asked for, components at rest;
-        ``residual_`` says how stationary. Else there was an ``UnmetToleranceWarning``.
-    mmd2_ : float
-        Largest squared discrepancy between two groups on the fitting sample.
-    residual_, bandwidth_ : float
-        Norm of the Riemannian gradient of the last penalised objective, and the bandwidth used.
-    trace_ : ndarray of shape (n_outer, 4)
-        Share of variance, ``mmd2_``, weight and move of the components after each outer iteration.
-    n_iter_, n_evaluations_ : int
-        Outer iterations, and values of the discrepancy with gradient over the whole fit.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
+        As in ``StandardPCA``: orthonormal rows, by decreasing variance.
+    converged_, residual_ : bool, float
+        Whether the tolerance was met with, at the last gradient norm asked for, components at rest; and the norm of the
+        Riemannian gradient of the last penalised objective. Else there was an ``UnmetToleranceWarning``.
+    mmd2_, bandwidth_ : float
+        Largest squared discrepancy between two groups on the fitting sample, and the bandwidth used.
+    trace_, n_iter_ : ndarray of shape (n_iter_, 4), int
+        Share of variance, ``mmd2_``, weight and move of the components after each outer iteration, and their number.
     certificate_ : Certificate
         The share of variance, that of standard PCA as a bound, and by how much the tolerance is passed.
-    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
-    The problem is not convex. With ``converged_`` the discrepancy on the fitting sample is at most ``tol`` and
-    the components are stationary for the last penalised objective to ``residual_``: that is all that is promised. The
-    bound of the certificate is that of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
+    The problem is not convex. With ``converged_`` the discrepancy on the fitting sample is at most ``tol`` and the
+    components are stationary for the last penalised objective to ``residual_``. The bound of the certificate is that
+    of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
 
     Complexity
     ----------
-    O(n^2 k + n d k) for each of ``n_evaluations_`` evaluations, usually about one thousand for 1e-3 and ten thousand
-    for 1e-6. Two copies of X and one block of the kernel matrix are held; the median counts distances block by block.
+    O(n^2 k + n d k) for each value of the discrepancy with its gradient, usually about one thousand of them for 1e-3
+    and ten thousand for 1e-6. Two copies of X and one block of the kernel matrix are held.
     With more than twice as many features as rows and components, n + k directions take the place of the d.
 
     References
@@ -203,10 +157,11 @@ class MMDFairPCA(PointsEstimator):
     (True, True)
     """
 
+    #: The first weight times the discrepancy of standard PCA, as in the public scripts.
+    _first_weight: ClassVar[float] = 1.0
     _options: ClassVar[Mapping[str, Option]] = {
         "tol": number(0, low_open=True),
         "bandwidth": number(0, low_open=True).or_one_of("median"),
-        "penalty": one_of("released", "documented"),
         "max_iter": whole(1),
         "max_inner": whole(1),
         "on_single_group": GROUP_OPTIONS["on_single_group"],
@@ -218,7 +173,6 @@ class MMDFairPCA(PointsEstimator):
         *,
         tol=1e-3,
         bandwidth="median",
-        penalty="released",
         max_iter=100,
         max_inner=300,
         on_single_group="raise",
@@ -227,14 +181,13 @@ class MMDFairPCA(PointsEstimator):
         self.n_components = n_components
         self.tol = tol
         self.bandwidth = bandwidth
-        self.penalty = penalty
         self.max_iter = max_iter
         self.max_inner = max_inner
         self.on_single_group = on_single_group
         self.random_state = random_state
 
     def _answer_points(self, X, codes, moments: GroupMoments) -> Answer:
-        require_groups(moments, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
+        require_groups(moments.labels, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")
         k = require_components(self.n_components, moments.d, moments.d, "")
         total = float(np.trace(moments.scatter))
         if total == 0:
@@ -245,74 +198,69 @@ class MMDFairPCA(PointsEstimator):
         X, C = (X, moments.scatter / total) if basis is None else (X @ basis, basis.T @ moments.scatter @ basis / total)
         values, principal = top_eigenspace(C, k)
         bandwidth = median_bandwidth(X @ principal) if self.bandwidth == "median" else float(self.bandwidth)
-        reach = float(np.abs(X).max(initial=0.0)) / bandwidth
-        if reach > WIDEST:
-            raise DataError(
-                f"a value lies {reach:.3g} bandwidths from the mean of its column, and the kernel has lost its digits; "
-                f"needed are at most {WIDEST:g}. Rescale the features or look for outliers, or give a larger bandwidth."
-            )
         parts = codes_by_attribute(moments.labels, codes, "marginal")
-        penalty = TotalPenalty([DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0])
+        penalties = [DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0]
         del X
-        V, learnt = self._search(penalty, C, principal)
+        V, learnt = self._search(penalties, C, principal)
         _, turn = top_eigenspace(V.T @ C @ V, k)
         V = V @ turn  # both terms see the span alone; columns by decreasing variance
-        mmd2 = learnt["mmd2_"]
         if not learnt["converged_"]:
             warn_caller(
-                f"after {len(learnt['trace_'])} outer iterations the squared discrepancy is {mmd2:.2e} for "
-                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. The components are those "
-                "reached; ask for a larger tol or allow more iterations.",
+                f"after {learnt['n_iter_']} outer iterations the squared discrepancy is {learnt['mmd2_']:.2e} for "
+                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. Ask for a larger tol.",
                 UnmetToleranceWarning,
             )
         certificate = Certificate(
             "share of variance over orthonormal V with bounded discrepancy",
             float(np.trace(V.T @ C @ V)),
             float(values.sum(axis=0)),
-            feasibility=max(mmd2 - self.tol, 0.0),
-            evaluations=penalty.evaluations,
+            feasibility=max(learnt["mmd2_"] - self.tol, 0.0),
         )
-        learnt |= {"bandwidth_": bandwidth, "n_evaluations_": penalty.evaluations}
-        learnt["n_iter_"] = max(len(learnt["trace_"]), 1)
-        return Answer(FairSubspace(V if basis is None else basis @ V, moments.mean, certificate), learnt)
+        V = V if basis is None else basis @ V
+        return Answer(FairSubspace(V, moments.mean, certificate), learnt | {"bandwidth_": bandwidth})
 
-    def _search(self, penalty: TotalPenalty, C: np.ndarray, principal: np.ndarray) -> tuple[np.ndarray, dict]:
+    def _search(self, penalties: list[DiscrepancyPenalty], C: np.ndarray, principal: np.ndarray) -> tuple:
         """The penalty method, and what happened on its way as fitted attributes."""
-        _, mmd2, _ = penalty.evaluate(principal)
-        if mmd2 <= 1e-14:  # rounding of sums of numbers of order 1: the groups do not differ
-            return principal, {"mmd2_": mmd2, "converged_": True, "residual_": 0.0, "trace_": np.zeros((0, 4))}
-        weight = (1.0 if self.penalty == "released" else 0.1) / mmd2
+
+        def discrepancy(V):
+            total, largest, slope = 0.0, 0.0, np.zeros_like(V)
+            for penalty in penalties:  # one for each attribute
+                value, pair, gradient = penalty.evaluate(V)
+                total, largest, slope = total + value, max(largest, pair), slope + gradient
+            return total, largest, slope
 
         def objective(V):
-            value, _, slope = penalty.evaluate(V)
+            value, _, slope = discrepancy(V)
             kept = C @ V
             return weight * value - float(np.vdot(V, kept)), weight * slope - 2.0 * kept
 
-        V, accuracy, trace, converged = self._start(penalty, C, principal.shape), COARSE, [], False
-        for _ in range(self.max_iter):
+        _, mmd2, _ = discrepancy(principal)
+        trace, converged, residual = [], mmd2 <= 1e-14, 0.0  # rounding of sums of numbers of order 1
+        if converged:  # the groups do not differ
+            V = principal
+        else:
+            weight, accuracy = self._first_weight / mmd2, COARSE
+            rng = require_generator(self.random_state)
+            drawn = [retract(rng.normal(size=principal.shape)) for _ in range(STARTS)]
+            V = max(drawn, key=lambda one: float(np.trace(one.T @ C @ one)))
+            V = minimise(
+                lambda V: discrepancy(V)[::2], V, gradient_norm=RELATIVE, relative=True, max_steps=START_STEPS
+            ).V
+        while not converged and len(trace) < self.max_iter:
             found = minimise(objective, V, gradient_norm=accuracy, max_steps=self.max_inner)
-            move, V = float(np.linalg.norm(found.V - V)), found.V
-            _, mmd2, _ = penalty.evaluate(V)
+            move, V, residual = float(np.linalg.norm(found.V - V)), found.V, found.gradient_norm
+            _, mmd2, _ = discrepancy(V)
             trace.append((float(np.trace(V.T @ C @ V)), mmd2, weight, move))
-            if move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol:
-                converged = True
-                break
+            converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol
             if weight > LARGEST_WEIGHT:
                 break
             accuracy = max(FINE, THETA * accuracy)
             if mmd2 > self.tol:
                 weight *= GROWTH
-        learnt = {"mmd2_": mmd2, "converged_": converged, "residual_": found.gradient_norm, "trace_": np.array(trace)}
-        return V, learnt
-
-    def _start(self, penalty: TotalPenalty, C, shape) -> np.ndarray:
-        """Of random subspaces that with the most variance, moved to where the groups differ little."""
-        rng = require_generator(self.random_state)
-        drawn = [retract(rng.normal(size=shape)) for _ in range(STARTS)]
-        V = max(drawn, key=lambda one: float(np.trace(one.T @ C @ one)))
-
-        def discrepancy(V):
-            value, _, slope = penalty.evaluate(V)
-            return value, slope
-
-        return minimise(discrepancy, V, gradient_norm=RELATIVE, relative=True, max_steps=START_STEPS).V
+        return V, {
+            "mmd2_": mmd2,
+            "converged_": converged,
+            "residual_": residual,
+            "trace_": np.array(trace).reshape(-1, 4),
+            "n_iter_": len(trace),
+        }

@@ -325,32 +325,23 @@ class FairPowerMethod:
     @property
     def mean_gaps(self) -> np.ndarray:
         """Differences of the means (d, C), rows inside less rows outside, over all rows seen."""
-
-        def mean(chosen):
-            return self.sums[chosen].sum(axis=0) / self.counts[chosen].sum(axis=0)
-
-        gaps = [mean(contrast.inside) - mean(contrast.outside) for contrast in self.contrasts]
+        sides = [(c.inside, c.outside) for c in self.contrasts]
+        gaps = [np.subtract(*(self.sums[s].sum(axis=0) / self.counts[s].sum(axis=0) for s in both)) for both in sides]
         return np.column_stack(gaps) if gaps else np.zeros((len(self.origin), 0))
-
-    def mean_gap_ratios(self, removed: np.ndarray) -> np.ndarray:
-        """Squared length of each mean gap outside the removed directions, over what noise alone would make it (C,).
-
-        The noise is (1/n_1 + 1/n_0) tr(Sigma), with the variance of all rows; one read again tells nothing new.
-        """
-        rest = taken_out(self.mean_gaps, removed)
-        shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))
-        variance = self.squares / count - float(shift @ shift)
-        sizes = [(self.counts[c.inside].sum(axis=0), self.counts[c.outside].sum(axis=0)) for c in self.contrasts]
-        noise = self.passes * np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
-        return np.einsum("dc,dc->c", rest, rest) / noise
 
     def _removed(self) -> np.ndarray:
         options, dtype = self.options, self.W.dtype
         directions = np.split(self.W, len(self.contrasts), axis=1) if options.n_gap_directions else []
         F = self.mean_gaps if options.constraint in ("all", "mean") else self.mean_gaps[:, :0]
         if options.mean_tol is not None and F.shape[1]:
-            stacked = nullified_basis(directions, F[:, :0].astype(dtype))
-            F = F[:, self.mean_gap_ratios(stacked) > options.mean_tol]
+            # The squared length of what is left of each mean gap, over what noise alone would make it,
+            # (1/n_1 + 1/n_0) tr(Sigma) with the variance of all rows; rows that are read again tell nothing new.
+            rest = taken_out(F, nullified_basis(directions, F[:, :0].astype(dtype)))
+            shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))
+            variance = self.squares / count - float(shift @ shift)
+            sizes = [(self.counts[c.inside].sum(axis=0), self.counts[c.outside].sum(axis=0)) for c in self.contrasts]
+            noise = self.passes * np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
+            F = F[:, np.einsum("dc,dc->c", rest, rest) / noise > options.mean_tol]
         # Means that differ by less than the rounding of the means themselves are equal.
         reach = linalg.norm(self.sums / self.counts[:, None], axis=1).max(axis=0) + linalg.norm(self.origin)
         return nullified_basis(directions, F.astype(dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))

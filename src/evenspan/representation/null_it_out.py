@@ -1,30 +1,29 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg
 
-from ..core.answer import Answer, Certificate, FairSubspace, ky_fan_certificate
+from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ComponentsError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
-from ..core.linalg import complement, symmetrise, top_eigenspace
+from ..core.linalg import complement, span, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of, whole
-from .constraints import GROUP_OPTIONS, best_inside, refuse_single_group
+from ..core.options import Option, one_of, whole
+from .constraints import GROUP_OPTIONS, best_inside, require_groups
 
 #: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
 COMPARISON_OPTIONS = {
+    "n_gap_directions": whole(0),
     "constraint": one_of("all", "covariance", "mean", "vanilla"),
     **GROUP_OPTIONS,
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Contrast:
+class Contrast(NamedTuple):
     """One comparison of the rows inside with the rows outside, each a set of groups given as booleans (G,)."""
 
     name: str
@@ -33,43 +32,33 @@ class Contrast:
 
 
 def contrasts(labels: np.ndarray, attributes: str = "marginal", on_single_group: str = "raise") -> tuple[Contrast, ...]:
-    """The comparisons that these sorted group labels call for.
+    """The comparisons that these sorted group labels call for, one attribute after the other.
 
     Two groups are compared with each other (the second less the first), each of three or more with all other rows.
-    Several attributes are treated one after the other, or as one whose groups are the combinations of their values.
     """
     if labels.dtype.names and attributes == "intersection":
         labels = np.array([label_text(label) for label in labels])
+    require_groups(labels, on_single_group, "there is nothing to be fair between")
     columns = {name: labels[name] for name in labels.dtype.names} if labels.dtype.names else {"group": labels}
     found = []
     for attribute, column in columns.items():
         values = np.unique(column)
-        if len(values) == 1:
-            refuse_single_group(attribute, values[0], "", on_single_group, "there is nothing to be fair between")
-            continue
-        for value in values[1:] if len(values) == 2 else values:
+        for value in values[1:] if len(values) < 3 else values:
             inside = column == value
             found.append(Contrast(f"{attribute}={value}", inside, ~inside))
     return tuple(found)
 
 
-def side(moments: GroupMoments, chosen: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Count, mean and scatter about that mean of the rows of the chosen groups together."""
-    part = GroupMoments(
-        moments.labels[chosen], moments.counts[chosen], moments.means[chosen], moments.scatters[chosen]
-    ).pooled()
-    return part.counts[0], part.means[0], part.scatters[0]
-
-
 def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     r"""The gap matrix (d, d) and the mean gap f (d,) of one comparison.
 
-    ``covariance`` gives :math:`Q = \Sigma_1 - \Sigma_0` with divisors n - 1; ``second_moment`` gives
-    :math:`S = E_1[(x - c)(x - c)^\top] - E_0[(x - c)(x - c)^\top]` about the given point c.
+    ``covariance`` is :math:`\Sigma_1 - \Sigma_0`, ``second_moment`` the same of moments about ``point``.
     """
     matrices, means = [], []
     for chosen in (contrast.inside, contrast.outside):
-        count, mean, scatter = side(moments, chosen)
+        part = (moments.labels[chosen], moments.counts[chosen], moments.means[chosen], moments.scatters[chosen])
+        pooled = GroupMoments(*part).pooled()
+        count, mean, scatter = pooled.counts[0], pooled.means[0], pooled.scatters[0]
         if gap == "covariance":
             if count < 2:
                 raise GroupError(
@@ -86,9 +75,8 @@ def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.nda
 def gap_eigenspace(gap: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np.ndarray]:
     """The m eigenvalues of largest absolute value, in decreasing order of it, and their eigenvectors (d, m).
 
-    The gap is indefinite, and a variance missing in one group tells as much as one in excess. Without these directions
-    no m others leave less of gap @ v for unit v. Eigenvalues below 1e-12 times ``size`` are rounding noise: there is
-    nothing to remove, and they are left out.
+    The gap is indefinite, and a variance missing in one group tells as much as one in excess. Below 1e-12 times
+    ``size`` an eigenvalue is rounding noise: there is nothing to remove.
     """
     values, vectors = np.linalg.eigh(gap)
     order = np.argsort(-np.abs(values), kind="stable")[:m]
@@ -97,67 +85,46 @@ def gap_eigenspace(gap: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np
 
 
 def balancing_directions(gap: np.ndarray, S: np.ndarray, m: int, size: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""m directions (d, m) whose removal leaves least of the gap matrix, and what each of them removes (m,).
+    r"""m directions (d, m) whose removal leaves least of the gap Q, and what each of them removes (m,).
 
-    The i-th largest eigenvalue :math:`a` of the gap and its i-th most negative one :math:`-b` share a plane, in which
-
-    .. math:: w = \frac{\sqrt b\, e_a \pm \sqrt a\, e_b}{\sqrt{a + b}}, \qquad
-              u = \frac{\sqrt a\, e_a \mp \sqrt b\, e_b}{\sqrt{a + b}}
-
-    are orthogonal and :math:`w^\top Q w = 0`: without u nothing is left of either eigenvalue, and w is kept. Of the two
-    signs the one is taken that keeps more of the variance S. An eigenvalue without a partner costs its eigenvector.
+    Eigenvalues :math:`a` and :math:`-b` of Q share a plane. In it :math:`w = \sqrt b\, e_a \pm \sqrt a\, e_b`, of which
+    :math:`w^\top Q w = 0`, is kept with the sign of more variance S, and what is orthogonal to it removed.
     """
     values, vectors = np.linalg.eigh(gap)
-    above = [j for j in range(len(values))[::-1] if values[j] > 1e-12 * size][:m]
-    below = [j for j in range(len(values)) if values[j] < -1e-12 * size][:m]
-    removed, directions = [], []
-    for i in range(max(len(above), len(below))):
-        if i >= min(len(above), len(below)):
-            j = (above if i < len(above) else below)[i]
-            directions.append(vectors[:, j])
-            removed.append(abs(values[j]))
-            continue
-        a, b, e_a, e_b = values[above[i]], -values[below[i]], vectors[:, above[i]], vectors[:, below[i]]
-        kept = [np.sqrt(b) * e_a + sign * np.sqrt(a) * e_b for sign in (1.0, -1.0)]
-        sign = 1.0 if kept[0] @ S @ kept[0] >= kept[1] @ S @ kept[1] else -1.0
-        directions.append((np.sqrt(a) * e_a - sign * np.sqrt(b) * e_b) / np.sqrt(a + b))
-        removed.append(max(a, b))
-    return np.array(removed), np.column_stack(directions) if directions else np.zeros((len(gap), 0))
-
-
-def span(columns: np.ndarray, rtol: float) -> np.ndarray:
-    """Orthonormal basis (d, r) of the span of the columns; singular values below ``rtol`` of the largest count as 0."""
-    if columns.shape[1] == 0 or not columns.any():
-        return np.zeros((len(columns), 0), dtype=columns.dtype)
-    left, sizes, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
-    return left[:, sizes > rtol * sizes[0]]
+    above = np.flatnonzero(values > 1e-12 * size)[::-1][:m]
+    below = np.flatnonzero(values < -1e-12 * size)[:m]
+    t = max(len(above), len(below))
+    (a, A), (b, B) = (  # beside an eigenvalue without a partner is 0, and it costs its eigenvector
+        (np.pad(np.abs(values[at]), (0, t - len(at))), np.pad(vectors[:, at], ((0, 0), (0, t - len(at)))))
+        for at in (above, below)
+    )
+    kept = [np.sqrt(b) * A + sign * np.sqrt(a) * B for sign in (1.0, -1.0)]
+    plus, minus = (np.einsum("dt,dt->t", W, S @ W) for W in kept)
+    sign = np.where(plus >= minus, 1.0, -1.0)
+    return np.maximum(a, b), (np.sqrt(a) * A - sign * np.sqrt(b) * B) / np.sqrt(a + b)
 
 
 def nullified_basis(gap_directions: list[np.ndarray], mean_gaps: np.ndarray, *, floor: float = 0.0) -> np.ndarray:
     r"""Orthonormal basis U (d, r) of all directions to remove: those of the gaps, then what is left of the mean gaps.
 
-    For one comparison :math:`U = [P_m \mid g / \|g\|]` with :math:`g = f - P_m P_m^\top f`. What is left of a mean gap
-    is taken out once more against :math:`P_m`, because a single pass loses orthogonality when :math:`g` is short; it
-    counts as nothing below a relative 1e-8 (1e-5 in single precision) of :math:`f`. A gap ``f`` not longer than
-    ``floor`` is rounding noise of equal means.
+    What is left of a mean gap is taken out of them twice, because one pass loses orthogonality where it is short; below
+    a relative 1e-8 (1e-5 in single precision) it is nothing, as is a mean gap not longer than ``floor``.
     """
     rtol = 1e-8 if mean_gaps.dtype == np.float64 else 1e-5
     stacked = np.hstack(gap_directions) if gap_directions else mean_gaps[:, :0]
-    U = stacked if len(gap_directions) == 1 else span(stacked, rtol)
+    U = stacked if len(gap_directions) == 1 else span(stacked, rtol=rtol)
     lengths = linalg.norm(mean_gaps, axis=0)
     F = mean_gaps[:, lengths > floor] / lengths[lengths > floor]
     for _ in range(2):
         F = F - U @ (U.T @ F)
     left = linalg.norm(F, axis=0)
     F = F[:, left > rtol]
-    return np.hstack([U, F / linalg.norm(F) if F.shape[1] == 1 else span(F, rtol)])
+    return np.hstack([U, F / linalg.norm(F) if F.shape[1] == 1 else span(F, rtol=rtol)])
 
 
 def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.ndarray, Certificate]:
-    """The k directions of largest S outside the span of U, from an explicit basis of its complement.
-
-    Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
-    """
+    """The k directions of largest S outside the span of U, from an explicit basis of its complement."""
+    # Eigenvectors of the projected matrix itself could lie in the span of U where S has too small a rank.
     problem = "trace of V'SV over orthonormal V without the removed directions"
     return best_inside(S, complement(U), k, problem, U)
 
@@ -184,40 +151,31 @@ class NullItOutPCA(SubspaceEstimator):
     gap : {"covariance", "second_moment"}, default "covariance"
         Difference of the group covariances, or of their second moments, which holds part of the mean gap as well.
     center : {"overall", "none"}, default "overall"
-        Take variance and second moments about the overall mean, and subtract it in ``transform``; "none" takes them
-        about the origin, as the authors' streaming program does.
+        Variance and second moments are about the overall mean, or the origin, as in the authors' streaming program.
     removal : {"eigenvectors", "balance"}, default "eigenvectors"
         "eigenvectors" is the paper. "balance" pairs every excess of variance in one group with one in the other and
-        removes one direction for both, so that half as many directions leave as little of the gap, and more variance
-        is kept.
-    strength : float in [0, 1], default 1
-        Less than 1 only shrinks the coordinates along the removed directions, by the factor 1 - c:
-        :math:`I - c\,UU^\top` takes the place of the projector, and no constraint holds.
+        removes one direction for both: half as many directions leave as little of the gap, and keep more variance.
     attributes, on_single_group : as in ``FairPCA``
         What is compared; with "warn" nothing is removed for an attribute with one group.
 
     Attributes
     ----------
-    components_, mean_, explained_variance_, explained_variance_ratio_ : as in ``StandardPCA``
-        Orthonormal rows, by decreasing variance.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
+        As in ``StandardPCA``: orthonormal rows, by decreasing variance.
     nullified_ : ndarray of shape (r, d)
         Orthonormal rows: a basis of everything removed, gap directions first.
-    gap_directions_, gap_eigenvalues_ : ndarray of shape (m, d) and (m,)
-        What is removed for the gap matrix as rows, those of all comparisons one after the other, and their eigenvalues
-        in squared units of the data; with ``removal="balance"`` the larger absolute one of a pair.
+    gap_directions_ : ndarray of shape (m, d)
+        What is removed for the gap matrices of all comparisons, one after the other.
     certificate_ : Certificate
         Captured sum of squares, its upper bound given the removed directions, and the constraint residual.
-    subspace_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The answer, and the groups of the fitting sample.
 
     Guarantees
     ----------
-    On the fitting sample, with strength 1: the projected group means coincide (constraints "all" and "mean"). For
-    "all" and "covariance", what is left of the gap matrix Q, the spectral norm of :math:`V^\top Q V`, is at most its
-    (m+1)-th largest absolute eigenvalue; with ``removal="balance"`` at most the larger of its (m+1)-th largest and
-    (m+1)-th most negative eigenvalue in size, and no m directions leave less of Q in the rest of the space. Among all
-    projections without the removed directions none captures more variance. More than two groups: each is compared with
-    all other rows, and the directions of all comparisons are removed.
+    On the fitting sample the projected group means coincide (constraints "all" and "mean"). For "all" and "covariance",
+    the spectral norm of :math:`V^\top Q V`, Q the gap matrix, is at most its (m+1)-th largest absolute eigenvalue; with
+    ``removal="balance"`` at most the larger of its (m+1)-th largest and (m+1)-th most negative eigenvalue in size, and
+    no m directions leave less of Q in the rest of the space. No projection without the removed directions captures more
+    variance. Of more than two groups each is compared with all other rows, and all these directions are removed.
 
     Complexity
     ----------
@@ -233,9 +191,7 @@ class NullItOutPCA(SubspaceEstimator):
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> group = np.repeat(["a", "b"], [200, 100])
-    >>> X = rng.standard_normal((300, 5)) * [3, 2, 1, 1, 1]
-    >>> X[group == "b", 0] += 4
-    >>> X[group == "b", 1] *= 3
+    >>> X = rng.normal(size=(300, 5)) + np.outer(group == "b", [4, 0, 0, 0, 0])
     >>> pca = NullItOutPCA(n_components=2, n_gap_directions=1).fit(X, sensitive_features=group)
     >>> T = pca.transform(X)
     >>> bool(np.abs(T[group == "a"].mean(axis=0) - T[group == "b"].mean(axis=0)).max() < 1e-12)
@@ -247,7 +203,6 @@ class NullItOutPCA(SubspaceEstimator):
         "gap": one_of("covariance", "second_moment"),
         "center": one_of("overall", "none"),
         "removal": one_of("eigenvectors", "balance"),
-        "strength": number(0, 1),
     }
 
     def __init__(
@@ -259,7 +214,6 @@ class NullItOutPCA(SubspaceEstimator):
         gap="covariance",
         center="overall",
         removal="eigenvectors",
-        strength=1.0,
         attributes="marginal",
         on_single_group="raise",
     ):
@@ -269,7 +223,6 @@ class NullItOutPCA(SubspaceEstimator):
         self.gap = gap
         self.center = center
         self.removal = removal
-        self.strength = strength
         self.attributes = attributes
         self.on_single_group = on_single_group
 
@@ -282,7 +235,7 @@ class NullItOutPCA(SubspaceEstimator):
         # What tells gaps from rounding noise: the spread for the gap, and for the means also how far out they are.
         reach = float(np.trace(moments.second_moment)) / moments.n
         size = float(np.trace(moments.scatter)) / moments.n if centred or self.gap == "covariance" else reach
-        values, directions, mean_gaps = [np.zeros(0)], [], []
+        directions, mean_gaps = [], []
         found = () if self.constraint == "vanilla" else contrasts(groups.labels, "marginal", self.on_single_group)
         for contrast in found:
             matrix, mean_gap = group_gap(groups, contrast, self.gap if m else "second_moment", point)
@@ -290,37 +243,19 @@ class NullItOutPCA(SubspaceEstimator):
             if m:
                 balanced = self.removal == "balance"
                 found_here = balancing_directions(matrix, S, m, size) if balanced else gap_eigenspace(matrix, m, size)
-                values.append(found_here[0])
                 directions.append(found_here[1])
-        F = np.column_stack(mean_gaps) if mean_gaps else np.zeros((moments.d, 0))
-        F = F if self.constraint in ("all", "mean") else F[:, :0]
+        F = np.column_stack(mean_gaps) if self.constraint in ("all", "mean") and found else np.zeros((moments.d, 0))
         U = nullified_basis(directions, F, floor=4.0 * np.finfo(np.float64).eps * np.sqrt(reach))
         d, r = U.shape
         k = require_components(self.n_components, d - r, d, f" less {r} removed directions")
-        if self.strength < 1:
-            shrink = np.eye(d) - self.strength * U @ U.T
-            H = symmetrise(shrink @ S @ shrink)
-            _, V = top_eigenspace(H, k)
-            certificate = ky_fan_certificate(H, V, "trace of V'SV, S shrunk along the removed directions")
-        else:
-            V, certificate = constrained_components(S, U, k)
-        learnt = {
-            "nullified_": U.T,
-            "gap_directions_": np.hstack(directions).T if directions else np.zeros((0, moments.d)),
-            "gap_eigenvalues_": np.concatenate(values),
-        }
-        return Answer(FairSubspace(V, point, certificate), learnt)
+        V, certificate = constrained_components(S, U, k)
+        gaps = np.hstack(directions).T if directions else np.zeros((0, d))
+        return Answer(FairSubspace(V, point, certificate), {"nullified_": U.T, "gap_directions_": gaps})
 
 
 def removable(estimator, d: int) -> int:
     """The number m of gap directions that the constraint of an estimator asks for."""
-    m = estimator.n_gap_directions
-    if not (option := whole(0)).allows(m):
-        raise ComponentsError(f"n_gap_directions={m!r}; needed is {option.needed}.")
-    if estimator.constraint in ("mean", "vanilla"):
-        return 0
+    m = 0 if estimator.constraint in ("mean", "vanilla") else estimator.n_gap_directions
     if m >= d:
-        raise ComponentsError(
-            f"n_gap_directions={m}, but {d} feature(s) leave at most {d - 1} to remove. Ask for fewer directions."
-        )
+        raise ComponentsError(f"n_gap_directions={m}; of {d} feature(s) at most {d - 1} can go. Ask for fewer.")
     return int(m)

@@ -1,7 +1,7 @@
 """Smooth minimisation over matrices with orthonormal columns, by a quasi-Newton method."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import daxpy, ddot
@@ -13,15 +13,12 @@ SUFFICIENT_DECREASE = 1e-4
 TRIALS = 40
 
 
-@dataclass(frozen=True, eq=False)
-class StiefelPoint:
-    """Where a minimisation ended: V, the value, the norm of the Riemannian gradient, steps and reason."""
+class StiefelPoint(NamedTuple):
+    """Where a minimisation ended: V, the value, and the norm of the Riemannian gradient."""
 
     V: np.ndarray
     value: float
     gradient_norm: float
-    steps: int
-    status: str
 
 
 def tangent(V: np.ndarray, H: np.ndarray) -> np.ndarray:
@@ -48,35 +45,25 @@ def minimise(
     ``objective`` takes V to its value and Euclidean gradient (d, k). It ends when the Riemannian gradient is shorter
     than ``gradient_norm`` (``relative``: than that share of the gradient at the start), or after ``max_steps``.
 
-    BFGS with the Euclidean metric, Armijo's rule and steps along the Q factor. The quadratic model is kept as the list
-    of all its corrections, never as a matrix of order dk, and scaled by the first of them. Corrections made at one V
-    are carried to the next by a rotation O of the whole space, the one that turns V into its successor within the span
-    of both and leaves what is orthogonal to them alone: in the coordinates :math:`O^\top T` of a tangent matrix T they
-    do not change at all. Beside the objective step m costs O(m d k + d^2 k); 2 m d k numbers are held.
-
-    References
-    ----------
-    W. Huang, K. Gallivan and P.-A. Absil (2015), A Broyden class of quasi-Newton methods for Riemannian optimization.
+    BFGS with the Euclidean metric, Armijo's rule and steps along the Q factor (Huang, Gallivan and Absil 2015). The
+    model is the list of its corrections, which the rotation of the space that turns V into its successor carries on:
+    their coordinates do not change. Step m costs O(m d k + d^2 k) beside the objective.
     """
     value, slope = objective(V)
     gradient = tangent(V, slope)
     wanted = gradient_norm * (float(np.linalg.norm(gradient)) if relative else 1.0)
-    turn, pairs, steps, status = np.eye(len(V)), [], 0, "stationary"
-    while (norm := float(np.linalg.norm(gradient))) > wanted:
-        if steps == max_steps:
-            status = "stopped at max_steps"
-            break
+    turn, pairs, steps = np.eye(len(V)), [], 0
+    while (norm := float(np.linalg.norm(gradient))) > wanted and steps < max_steps:
         step = -tangent(V, turn @ _inverse_hessian(pairs, turn.T @ gradient))
         decline = float(np.vdot(gradient, step))
         if decline >= 0:  # not a descent direction: forget the model
             pairs, step, decline = [], -gradient, -(norm**2)
         found = _line_search(objective, V, value, step, decline, 1.0 if pairs else min(1.0, 1.0 / norm))
         if found is None:
-            if pairs:
-                pairs = []
-                continue
-            status = "no further decrease"
-            break
+            if not pairs:
+                break  # nothing is lower along the gradient itself
+            pairs = []
+            continue
         t, new, value, slope = found
         steps += 1
         moved = t * (turn.T @ step).ravel()
@@ -88,7 +75,7 @@ def minimise(
         # Cautious: no correction along which the function hardly bends, the less so the steeper it is.
         if curvature > 0 and curvature >= 1e-4 * min(norm, 1.0) * squared:
             pairs.append((moved, change, curvature))
-    return StiefelPoint(V, value, norm, steps, status)
+    return StiefelPoint(V, value, norm)
 
 
 def _inverse_hessian(pairs, gradient):

@@ -26,10 +26,7 @@ class StreamEndedWarning(FairWarning):
 
 
 class BlockReader:
-    """Reads a stream block by block and returns the sums of each.
-
-    ``groups`` are the labels to expect: by default those that the stream knows, or those met until there are two.
-    """
+    """The sums of a stream, block by block; labels that nobody names are those met until there are two."""
 
     def __init__(self, stream: Stream, groups=None):
         self.stream, self.one_shot = stream, stream.one_shot
@@ -126,9 +123,7 @@ def run(power: FairPowerMethod, reader: BlockReader | ExactSums, n_blocks: tuple
             if sums is None:
                 seen = f"the stream ended after {done} of {wanted} blocks of {size} rows in phase {phase!r}"
                 if done == 0:
-                    raise DataError(
-                        f"{seen}: not one row was left. Give a stream that can be read again, or more rows."
-                    )
+                    raise DataError(f"{seen}: not one row was left. Give more rows, or a stream to be read again.")
                 warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
                 break
             power.add(sums)
@@ -195,19 +190,17 @@ class StreamingFairPCA(SubspaceEstimator):
     nullified_, gap_directions_ : ndarray of shape (r, d) and (m, d)
         As in ``NullItOutPCA``; the gap directions are the last W of phase 1.
     gap_ritz_values_, relative_gaps_ : ndarray of shape (m,)
-        Their Ritz values in the last block of phase 1, in squared units of the data, and the difference of the two
-        second moments along them as a share of their sum, from 0 (no gap there) to 1.
+        Their Ritz values in the last block of phase 1, and the difference of the two second moments along them as a
+        share of their sum, from 0 (no gap there) to 1.
     components_, mean_, subspace_ : as in ``NullItOutPCA``
         By decreasing variance in the last block; the mean of all rows read, or zero.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Ritz values of the basis before the last step in the last block, and their share of all variance there.
     residual_ : float
         Part of the last product that lies outside the basis before the step, in [0, 1]. Small at a fixed point.
-    history_ : list of dict
+    history_, n_skipped_blocks_ : list of dict, int
         One entry a block: phase, block, n_rows, group_counts, ritz, change (sine of the largest angle between the
-        basis before and after), skipped.
-    n_skipped_blocks_ : int
-        Blocks that lacked a group.
+        basis before and after), skipped; and how many blocks lacked a group.
     certificate_ : Certificate
         Variance in the last block captured by the basis before the last step (the answer captures no less of it), all
         variance there as an upper bound, and the constraint residual.
@@ -307,10 +300,9 @@ class StreamingFairPCA(SubspaceEstimator):
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
         """Read one batch; with ``end_block`` do a step with all that was read since the last one.
 
-        Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``. After the first step
-        of phase 2 there is an answer, which every further one improves. All labels must be known at the first call:
-        they are ``groups``, or else those in that batch. After ``fit`` the first call begins anew. ``joblib.dump``
-        between two calls keeps all that is needed to go on.
+        Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``, each step of which
+        improves the answer. All labels must be known at the first call: they are ``groups``, or those in that batch.
+        After ``fit`` the first call begins anew. ``joblib.dump`` between two calls keeps all that is needed to go on.
 
         Parameters
         ----------

@@ -26,6 +26,12 @@ EXACT, MATCHED = "Fair PCA, exact moments", "MbF-PCA (10^-5)"
 CENTRED = "Fair PCA, centred"
 
 
+class DocumentedMMDFairPCA(MMDFairPCA):
+    """With the first weight of the documentation, 0.1 / MMD^2; the public scripts, as elsewhere, have 1 / MMD^2."""
+
+    _first_weight = 0.1
+
+
 # -- samples -----------------------------------------------------------------------------------------------------------
 
 
