@@ -11,12 +11,10 @@ from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, SingleGroupWarning
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import in_pandas, row_blocks, warn_caller
-from ..core.linalg import complement, leading_eigenspace, top_eigenspace
+from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 
-#: Columns of a Krylov space beyond those that are sought.
-SPARE = 8
 #: Options of every method here: which groups are compared, and what one group only is.
 GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
 
@@ -69,9 +67,7 @@ def best_inside(
 ) -> tuple[np.ndarray, Certificate]:
     """The k directions V of largest V'SV in the span of an orthonormal basis (d, r), certified inside that span."""
     H = basis.T @ S @ basis
-    # A few of many are sought from the first features, which lead where features are ordered by their variance.
-    found = leading_eigenspace(H, k, basis[: k + SPARE].T)
-    A = top_eigenspace(H, k)[1] if found is None else found[1][:, :k]
+    _, A = top_eigenspace(H, k)
     V = basis @ A
     residual = float(np.abs(constraints.T @ V).max(initial=0.0)) / size
     return V, ky_fan_certificate(H, A, problem, residual)
