@@ -11,6 +11,7 @@ from scipy.stats import binomtest, norm
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from .. import metrics
+from ..metrics.bootstrap import interval
 from ..metrics.linear_map import encoder
 from .evaluation import LEVEL, Row
 from .sample import Points
@@ -91,7 +92,7 @@ class Decisions:
             if n >= LEAST and np.ptp(truth, axis=0) > 0:
                 weights = np.vstack([np.ones(n), rng.multinomial(n, np.full(n, 1.0 / n), size=200)]) / n
                 shares = 1.0 - weights @ left / (weights @ truth**2 - (weights @ truth) ** 2)
-                low, high = metrics.interval(shares[1:], LEVEL)
+                low, high = interval(shares[1:], LEVEL)
                 yield Row("target R2", float(shares[0]), float(low), float(high), group=group)
 
 
