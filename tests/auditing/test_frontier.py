@@ -7,7 +7,6 @@ from evenspan import DisparityFairPCA, JointRange, MinMaxFairPCA
 from evenspan.auditing.analyse import frontier
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
-from evenspan.reconstruction.frontier_curves import lower_left
 from evenspan.reconstruction.group_errors import errors, group_matrices
 
 from .tables import rows
@@ -70,17 +69,6 @@ def test_no_projection_is_below_a_bound_and_the_ends_are_reached(G):
         assert np.isclose(scale, pca, rtol=1e-10)
 
 
-def test_two_groups_can_always_lose_the_same():
-    for seed in range(5):
-        seen = moments(2, seed=seed)
-        curve = frontier(seen, K, losses=True).curves["loss gap"]
-        assert curve.points[0, 1] > 1e-3 * curve.points[0, 0]
-        assert curve.points[-1, 1] < 1e-8 * curve.points[0, 0]
-        estimator = MinMaxFairPCA(K, objective="loss", center="overall").fit_moments(seen)
-        average = seen.counts @ estimator.group_errors_ / seen.n
-        assert np.isclose(curve.points[-1, 0], average, rtol=1e-6)
-
-
 def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
     seen = moments(2)
     curves = frontier(seen, K, losses=True).curves
@@ -118,31 +106,3 @@ def test_three_groups_in_the_plane_by_trying_all_angles():
         assert (y[name] >= curve.least(x) - 1e-9 * x.max()).all()
         # In the plane the pairs form a curve, not a convex set: the bound need not be met, the points are reached.
         assert np.isclose(curve.points[-1, 1], y[name].min(), atol=1e-4)
-
-
-def test_tied_eigenvalues_leave_no_gap():
-    # Both groups have the same directions with mirrored variances; every eigenvalue of the mean is tied.
-    A, B = np.diag([4.0, 1.0, 2.0, 3.0]), np.diag([1.0, 4.0, 3.0, 2.0])
-    seen = GroupMoments(np.array(["a", "b"]), np.array([100.0, 100.0]), np.zeros((2, 4)), np.array([A, B]) * 100.0)
-    for name in GAPS:
-        curve = frontier(seen, 2, losses=True).curves[name]
-        assert curve.points[-1, 1] < 1e-9
-        assert np.isclose(curve.points[-1, 0], 5.0)
-
-
-def test_rows_name_the_curves_and_their_ends():
-    found = frontier(moments(2), K, losses=False)
-    table = found.rows("team", K)
-    assert set(table["curve"]) == {"own best", "error gap", "worst error"}
-    own = table[table["curve"] == "own best"]
-    assert own["label"].tolist() == ["g0", "g1"]
-    assert (own["y"] >= own["x"] - 1e-9).all()
-    for name, curve in found.curves.items():
-        mine = table[table["curve"] == name]
-        assert (mine["label"].iloc[0], mine["label"].iloc[-1]) == ("PCA", f"smallest {name}")
-        assert len(mine) == len(curve.points)
-
-
-def test_what_no_other_point_beats_is_kept():
-    x, y = np.array([1.0, 2.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0, 4.0, 4.0, 1.0])
-    assert lower_left(x, y).tolist() == [[1.0, 5.0], [2.0, 4.0], [4.0, 1.0]]

@@ -8,10 +8,9 @@ import pytest
 
 from evenspan.auditing.analyse import Analysis, analyse
 from evenspan.auditing.evaluation import COLUMNS
-from evenspan.auditing.fitting import chosen_methods, fit_method
+from evenspan.auditing.fitting import chosen_methods
 from evenspan.auditing.progress import Progress
 from evenspan.auditing.recommend import CONCERNS, ask_target, recommend, require_concern
-from evenspan.auditing.sample import read_sample
 from evenspan.core.answer import Certificate
 from evenspan.core.errors import ConfigurationError
 from evenspan.methods import METHODS
@@ -164,20 +163,3 @@ def test_the_target_is_asked_for_where_a_column_may_be_one():
     for concern in ("losses", ["means"]):
         with pytest.raises(ConfigurationError, match="needed is one of 'means', 'errors', 'classification', 'all'"):
             require_concern(concern)
-
-
-def test_methods_that_compare_errors_have_no_answer_where_nobody_has_an_error():
-    # Three numbers and a category of three towns, whose columns of zeros and ones add up to one: 5 directions vary.
-    rng, n = np.random.default_rng(5), 260
-    group = np.where(rng.random(n) < 0.35, "red", "blue")
-    table = pd.DataFrame(rng.normal(size=(n, 3)) * [3.0, 2.0, 1.0], columns=["a", "b", "c"])
-    table["a"] += 2.0 * (group == "red")
-    table = table.assign(town=rng.choice(["A", "B", "C"], n), group=group)
-    found = read_sample(table, sensitive="group", holdout=0.3)
-    moments = found.moments("group")
-    assert moments.d == 6
-    for name in [name for name, method in METHODS.items() if method.equalises in ("errors", "losses")]:
-        fits = fit_method(name, (2, 4, 5), moments, found.fitting_points, "group")
-        assert [fit.estimator is not None for fit in fits.values()] == [True, True, False], name
-        assert "vary in 5 directions only" in fits[5].note
-    assert fit_method("PCA", (5,), moments, found.fitting_points, "group")[5].estimator is not None

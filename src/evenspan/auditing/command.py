@@ -110,11 +110,9 @@ def audit(
         bool | None, typer.Option("--header/--no-header", help="Whether the file names its columns.")
     ] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows that no method sees.")] = 0.3,
-    bootstrap: Annotated[int, typer.Option(help="Samples behind each interval.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    no_standardize: Annotated[
-        bool, typer.Option("--no-standardize", help="Keep the columns' units; otherwise all get variance 1.")
-    ] = False,
+    n_boot: Annotated[int, typer.Option("--bootstrap", help="Samples behind each interval.")] = 1000,
+    random_state: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
+    standardize: Annotated[bool, typer.Option(help="Whether all columns get variance 1, or keep their units.")] = True,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where everything goes.")] = Path(
         "report"
     ),
@@ -126,27 +124,10 @@ def audit(
 
     Writes report.html, the executed notebook, tables, figures and fitted transformers to a folder.
     """
+    parameters = {name: value for name, value in locals().items() if name not in ("output", "overwrite")}
     folder = output.resolve()
-    parameters = {
-        "table": _seen_from(folder, table, output),
-        "sensitive": list(sensitive),
-        "target": target,
-        "k": None if k is None else sizes(k),
-        "methods": _methods(methods),
-        "concern": concern,
-        "missing": missing,
-        "intersections": intersections,
-        "exclude": list(exclude or ()),
-        "keep": list(keep or ()),
-        "decimal": decimal,
-        "thousands": thousands,
-        "skip_rows": skip_rows,
-        "header": header,
-        "standardize": not no_standardize,
-        "holdout": holdout,
-        "n_boot": bootstrap,
-        "random_state": seed,
-    }
+    parameters |= {"table": _seen_from(folder, table, output), "k": None if k is None else sizes(k)}
+    parameters |= {"methods": _methods(methods), "exclude": exclude or [], "keep": keep or []}
     from . import notebook
     from .run import require_arguments
 
