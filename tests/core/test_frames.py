@@ -78,7 +78,7 @@ def test_a_null_among_coded_labels_becomes_no_label():
     for column in (coded, pa.chunked_array([coded]), pl.Series("group", ["f", "m", None, "f"])):
         with pytest.raises(GroupError, match=r"'group' has 1 missing value"):
             encode_groups(column)
-    with pytest.raises(DataError, match=r"y has 1 missing value"):
+    with pytest.raises(DataError, match=r"1 missing"):
         make("LEACE", 1, keep="classes").fit(np.arange(8.0).reshape(4, 2), coded, sensitive_features=list("abab"))
 
 

@@ -105,9 +105,6 @@ def test_equal_means_leave_the_points_alone():
     np.testing.assert_array_equal(mirrored.transform(s.X), s.X)
 
 
-# -- a target whose covariance is kept -------------------------------------------------------------------------------
-
-
 def told(s: Sample) -> tuple[np.ndarray, np.ndarray]:
     """A target of three classes and one of two numbers, both going with groups and features."""
     rng = np.random.default_rng(0)

@@ -19,7 +19,7 @@ from .every import ALL, TRANSFORMERS, make
 TABLE = [
     *(make(name, 2 if name in TRANSFORMERS else 3) for name in ALL),
     es.StandardPCA(2, standardize=True),
-    es.FairPCA(2, tradeoff=0.5, tradeoff_power=3),
+    es.FairPCA(2, tradeoff=0.5),
     es.LEACE(keep="values", numeric_attributes=["old"]),
     es.FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
     es.FairKernelKMeans(3, es.WeightRule(start=0.5, step=2.0)),

@@ -17,7 +17,7 @@ N, D = 900, 40
 KINDS = {"csr array": sparse.csr_array, "csc matrix": sparse.csc_matrix, "coo array": sparse.coo_array}
 #: Where the points themselves are needed, centred.
 REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans",
-            "FairMultipleKernelKMeans", "FairnessFirstClustering"}  # fmt: skip
+            "FairMultipleKernelKMeans", "FairnessFirstClustering", "VariationalFairClustering"}  # fmt: skip
 
 
 def words(n=N, d=D, share=0.05, seed=3) -> tuple[sparse.csr_array, np.ndarray]:

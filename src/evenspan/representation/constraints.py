@@ -24,7 +24,7 @@ def require_groups(labels: np.ndarray, on_single_group: str, consequence: str) -
     for attribute in labels.dtype.names or ("group",):
         values = np.unique(labels[attribute] if labels.dtype.names else labels)
         if len(values) == 1:
-            seen = f"attribute {attribute!r} has one group only ({label_text(values[0])!r}): {consequence}"
+            seen = f"attribute {attribute!r} has one group only ({label_text(values[0])!r}, one class): {consequence}"
             if on_single_group == "raise":
                 raise GroupError(f"{seen}. Pass at least two groups, or set on_single_group='warn'.")
             warn_caller(f"{seen}.", SingleGroupWarning)

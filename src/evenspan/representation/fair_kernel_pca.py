@@ -151,9 +151,9 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         positive_label=1,
         attributes="marginal",
         numeric_attributes=(),
+        on_single_group="raise",
         n_landmarks=None,
         random_state=0,
-        on_single_group="raise",
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -167,9 +167,9 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.positive_label = positive_label
         self.attributes = attributes
         self.numeric_attributes = numeric_attributes
+        self.on_single_group = on_single_group
         self.n_landmarks = n_landmarks
         self.random_state = random_state
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data.
@@ -204,6 +204,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             _, weights = favourable_rows(y, self.positive_label, groups, n, self.attributes, sample_weight)
         weights = np.ones(n) if weights is None else weights
         rows = anchors = np.flatnonzero(weights)
+        if not len(rows):
+            raise DataError("all weights are zero; needed is at least one row with a positive weight.")
         if self.n_landmarks is not None:
             if self.n_landmarks > len(rows):
                 raise ConfigurationError(f"n_landmarks={self.n_landmarks}; the sample has {len(rows)} fitted rows.")

@@ -164,8 +164,8 @@ class RLACE(ErasingEstimator):
         self,
         n_components=None,
         *,
-        rank=None,
         select="pca",
+        rank=None,
         max_iter=10_000,
         learning_rate=0.005,
         epsilon=0.0015,
@@ -175,8 +175,8 @@ class RLACE(ErasingEstimator):
         random_state=0,
     ):
         self.n_components = n_components
-        self.rank = rank
         self.select = select
+        self.rank = rank
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.epsilon = epsilon
