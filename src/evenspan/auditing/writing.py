@@ -103,19 +103,3 @@ def command(settings: dict) -> str:
     options += [] if settings["standardize"] else [("--no-standardize",)]
     lines = [("evenspan", "audit", settings["table"]), *options]
     return " \\\n    ".join(" ".join(shlex.quote(str(word)) for word in line) for line in lines)
-
-
-def use(name: str) -> str:
-    """Lines that load a transformer, from the folder of the report."""
-    return f"""import evenspan
-import pandas as pd
-
-reduce = evenspan.load({f"transformers/{name}.npz"!r})  # encoder and projection in one pipeline
-components = reduce.transform(pd.read_csv('new_rows.csv'))
-
-# as a step before any scikit-learn estimator, left as it was audited:
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-
-model = make_pipeline(FrozenEstimator(reduce), LogisticRegression())"""

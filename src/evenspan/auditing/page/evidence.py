@@ -20,13 +20,8 @@ ALL_ROWS = (
     "target AUC", "target accuracy", "target R2",
 )  # fmt: skip
 DECISIONS = (
-    "target AUC",
-    "target R2",
-    "target accuracy",
-    "selection rate",
-    "false positive rate",
-    "false negative rate",
-)
+    "target AUC", "target R2", "target accuracy", "selection rate", "false positive rate", "false negative rate"
+)  # fmt: skip
 PERCENT = {
     "explained share", "retained variance", "target accuracy", "selection rate", "false positive rate",
     "false negative rate",

@@ -64,6 +64,6 @@ def _view(audit: "Audit", attribute: str, number: int) -> dict:
         "decisions": None if audit.sample.target is None else evidence.decisions(view),
         "possible": None if view.frontier is None else evidence.bounds(view),
         "parts": evidence.both_parts(view),
-        "use": [(name, writing.use(names[name, view.k, attribute])) for name in view.recommended if name != PCA][:1],
+        "use": [(name, names[name, view.k, attribute]) for name in view.recommended if name != PCA][:1],
         "figures": figures,
     }
