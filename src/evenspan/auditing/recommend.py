@@ -36,7 +36,7 @@ from .sample import Sample
 
 #: What is said of an effect that is not significant.
 INCONCLUSIVE = "These rows show no difference and rule out none of up to {}: more rows would tell."
-#: What a method costs, before and after.
+#: What a method costs, before and after; accuracy only where there is no AUC.
 COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy")
 #: What columns are used as that enter the methods.
 FEATURES = ("number", "0/1", "categories", "days")
@@ -146,6 +146,8 @@ def recommend(found: Analysis, concern: str) -> Recommendation:
         ]
         figures |= {"after": after["value"], "after low": after["low"], "after high": after["high"]}
         for metric in COSTS:
+            if metric == "target accuracy" and "target AUC before" in figures:
+                continue
             for group in ("", *found.held_out[PCA].part.labels):
                 of_group = "error" if group and metric == "average error" else metric
                 both = [found.row(name, of_group, group=group) for name in (PCA, method)]
