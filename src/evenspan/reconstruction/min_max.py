@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from ..core.answer import Certificate
-from ..core.linalg import LARGE, excess, krylov_eigenspace, top_eigenspace
+from ..core.linalg import LARGE, complement, eigenpairs, excess, krylov_eigenspace, symmetrise, top_eigenspace
 from ..core.options import Option, flag, one_of
 from .group_errors import ReconstructionEstimator
 from .joint_range import JointRange
@@ -81,6 +81,17 @@ def lowest(joint: JointRange, angle: float, start: np.ndarray, known: float) -> 
             return float(np.trace(S)) - (most if most > known else most + more), V
     support = joint.support(angle)
     return support.value, np.hstack([support.fixed, support.tied])
+
+
+def spread_spares(V: np.ndarray, within: np.ndarray, scatter: np.ndarray) -> np.ndarray:
+    """V with its directions in which no group varies, which are all equally good, turned to most variance overall."""
+    values, turn = eigenpairs(symmetrise(V.T @ within @ V))
+    spare = values <= 1e-12 * values[-1]
+    if not spare.any():
+        return V
+    kept = V @ turn[:, ~spare]
+    Z = complement(kept)
+    return np.hstack([kept, Z @ top_eigenspace(Z.T @ scatter @ Z, int(spare.sum()))[1]])
 
 
 class MinMaxFairPCA(ReconstructionEstimator):
@@ -164,5 +175,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
             V, certificate = solve_min_max(*matrices, k, self.objective)
         else:
             V, certificate = solve_multi_criteria(matrices, k, self.objective)
+        if self.center == "group":
+            V = spread_spares(V, matrices.sum(axis=0), moments.scatter)
         learnt = {"objective_": certificate.primal, "n_iter_": certificate.evaluations}
         return V, certificate, learnt | {"converged_": certificate.is_optimal(1e-6)}
