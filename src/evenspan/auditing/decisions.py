@@ -1,6 +1,6 @@
-"""From representation to decision: one fixed classifier of the target, fitted and judged in the same way on each map.
+"""From representation to decision: one fixed classifier of the target, fitted and evaluated alike on each map.
 
-A logistic regression (C = 1, threshold 1/2) or a linear regression is fitted to the same training rows and judged on
+A logistic regression (C = 1, threshold 1/2) or a linear regression is fitted to the same training rows and evaluated on
 the same held-out rows under every map, for all rows and for every group. Rates by group are fairlearn's.
 """
 

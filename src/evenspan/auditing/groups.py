@@ -72,7 +72,7 @@ def used_rows(
         notes.append(f"{counts[name]:,} rows without a value of {name} form the group {NO_LABEL}")
     if filled := {name: count for name, count in counts.items() if name not in sensitive}:
         more = "; a further feature says which cells these are" if rule == "indicator" else ""
-        what = "the mean or the most frequent category of the fitting part"
+        what = "the mean or the most frequent category of the training set"
         notes.append(f"missing values in {_listed(filled, n)} were replaced by {what}{more}")
     mostly = [
         f"{name!r} misses {count / n:.0%} of its cells" for name, count in counts.items() if count > MOSTLY_MISSING * n

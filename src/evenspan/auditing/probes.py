@@ -1,6 +1,6 @@
 """What probes find of the group in a representation: fitted to training rows, scored on held-out ones.
 
-Probes see points, not moments: at most ``FITTED`` rows of the fitting part for each kind of probe, and ``SCORED`` of
+Probes see points, not moments: at most ``FITTED`` training rows for each kind of probe, and ``SCORED`` of
 the held-out part, the same for all methods. Intervals have the scored rows resampled, the probe as it is: they do not
 say how another fitting sample, or another probe, would change it. Areas are resampled to first order, by what each row
 contributes.
@@ -28,7 +28,7 @@ LEAST = 10
 class Probes:
     """Rows to read, dealt once and read in the representation of every method.
 
-    ``fitting`` are points of the fitting part, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
+    ``fitting`` are points of the training set, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
     same for all methods.
     """
 

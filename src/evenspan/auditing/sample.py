@@ -264,7 +264,7 @@ def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen
     flat = np.flatnonzero(np.diag(reference.scatters[0]) <= 1e-24 * reference.n * reference.means[0] ** 2)
     if len(flat):
         shown = ", ".join(names[j] for j in flat[:5]) + (", ..." if len(flat) > 5 else "")
-        notes.append(f"{len(flat)} feature(s) have one value only in the fitting part: {shown}")
+        notes.append(f"{len(flat)} feature(s) have one value only in the training set: {shown}")
     for name, block in blocks.items():
         m = int(block.max(axis=0)) + 1
         if m < n_blocks:
