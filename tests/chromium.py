@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from evenspan.core.errors import ConfigurationError
-
 # Chromium asks the network for many things of its own; nothing but this machine may be reached.
 _FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -23,15 +21,10 @@ _FLAGS = [
 _RUNNING = threading.local()
 
 
-def program() -> str:
+def program() -> str | None:
     """Path of the browser: ``EVENSPAN_CHROMIUM``, or what is installed."""
     found = os.environ.get("EVENSPAN_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
-    if not found or not Path(found).is_file():
-        raise ConfigurationError(
-            f"No Chromium was found{f' at {found}' if found else ''}, and pages are tried with it. Install it "
-            "(on Debian: apt-get install chromium), or name it in EVENSPAN_CHROMIUM."
-        )
-    return found
+    return found if found and Path(found).is_file() else None
 
 
 @contextmanager
@@ -43,12 +36,11 @@ def chromium() -> Iterator[Any]:
     if outer := getattr(_RUNNING, "browser", None):
         yield outer
         return
-    executable = program()
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
         own = {"HOME": home, "XDG_CONFIG_HOME": home, "XDG_CACHE_HOME": home}
-        browser = playwright.chromium.launch(executable_path=executable, args=_FLAGS, env=os.environ | own)
+        browser = playwright.chromium.launch(executable_path=program(), args=_FLAGS, env=os.environ | own)
         _RUNNING.browser = browser
         try:
             yield browser

@@ -39,7 +39,7 @@ AREAS = {
     "compendium/protocol.py": ("experiments/test_protocol.py",),
     "compendium/store.py": ("experiments/test_protocol.py",),
     "compendium/records.py": ("experiments/test_protocol.py", "experiments/test_compare.py"),
-    "compendium/own.py": ("experiments/test_own_method.py",),
+    "compendium/own.py": ("experiments/test_notebooks.py",),
 }
 
 
@@ -96,7 +96,7 @@ evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)
     apart = errors - counts * means  =>  apart = errors
 evenspan/metrics/prediction.py
-    = np.asarray(prediction)[favourable] == posit  =>  = np.asarray(prediction)[favourable] != posit
+    favourable = np.asarray(y) == positive_label  =>  favourable = np.asarray(y) != positive_label
     return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
     return 0.5 if np.ptp(scores, axis=0) < TIED else  =>  return 1.0 if np.ptp(scores, axis=0) < TIED else
 evenspan/metrics/clustering.py
@@ -119,7 +119,7 @@ evenspan/representation/fair_pca.py
     self.tradeoff * self.standard_subspace_.apply(X)  =>  self.standard_subspace_.apply(X)
     kept = max(k, int(self.covariance_fraction * groups.d))  =>  kept = k
 evenspan/representation/leace.py
-    S - FY - FY.T + FY @ G @ F.T  =>  S - FY
+    * (groups.n / max(groups.n - 1.0, 1.0))  =>  * 1.0
     dual = 2.0 * float  =>  dual = 3.0 * float
     G = G[back]  =>  G = G
 evenspan/representation/mmd_fair_pca.py
@@ -178,8 +178,8 @@ compendium/protocol.py
     if self.full or not self.own:  =>  if True:
     return store.home(self.entry, task)  =>  return paths.build("x.json")
     return None if unit and unit.changed else unit  =>  return unit
-    new = new.assign(source=COMPUTED)  =>  new = new.assign(source=source)
-    if not self.own:  # a published unit that fails is not to be passed over  =>  if False:
+    ((new, COMPUTED), (old, source))  =>  ((new, source), (old, source))
+    if not self.own and not no_data:  # a published unit that fails is not to be passed over  =>  if False:
 compendium/store.py
     if other := [name for name, digest in data.items()  =>  if other := [name for name, digest in {}.items()
 compendium/records.py
@@ -187,7 +187,7 @@ compendium/records.py
     if (twice := frame.duplicated(key)).any():  =>  if (twice := frame.duplicated(key)).all():
     return "" if math.isnan(value) else repr(value)  =>  return "" if math.isnan(value) else f"{value:.6g}"
 compendium/own.py
-    known = meaning(kind.__name__).method  =>  raise ConfigurationError("")
+    if known := meaning(kind.__name__).method:  =>  if False:
     ).max(axis=None)) > 1e-6:  =>  ).max(axis=None)) > 1e6:
 """
 

@@ -4,25 +4,24 @@ import re
 from functools import cache
 from html import escape, unescape
 
-from compendium import citation, provenance
+from compendium import citation
 
 
 @cache
-def cited() -> tuple[dict, str, bool]:
-    """What is cited, the commit that is checked out, and whether the sources differ from it."""
-    commit, changed = provenance.commit()
-    return citation.citation(), "" if commit.startswith("unknown") else commit, bool(changed)
+def cited() -> tuple[dict, str]:
+    """What is cited, and the commit that is checked out."""
+    return citation.citation(), citation.state()
 
 
 def cite(app, page, template, context, doctree):
     """Add BibTeX entries of the page and of the paper that it is about."""
     if doctree is None:
         return
-    whole, commit, changed = cited()
-    state = escape(citation.state(whole, commit, changed))
+    whole, at = cited()
+    state = escape(", ".join(filter(None, [f"evenspan {whole['version']}", at])))
     title, place = unescape(re.sub(r"<[^>]+>", "", context["title"])), f"{page}.html"
     key = "evenspan-" + re.sub(r"[^a-z0-9]+", "-", page.lower()).strip("-")
-    entries = [citation.part(whole, key, title, place, commit, changed)]
+    entries = [citation.part(whole, key, title, place, at)]
     papers = [paper for paper in whole["references"] if paper["notes"] in re.split(r"[/-]", page)]
     entries += [citation.bibtex(paper, paper["notes"]) for paper in papers]
     listed = "".join(f'<pre class="cite-entry">{escape(entry)}</pre>' for entry in entries)

@@ -14,7 +14,6 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from pybtex.database import parse_file
 from sphinx.search import IndexBuilder, WordStore
 
-import evenspan
 from compendium import looks, paths
 from compendium.book import api
 from compendium.catalogue import catalogue
@@ -105,7 +104,7 @@ def _methods(env):
             names = dict.fromkeys(name for variant in looks.NAMES.get(method, ()) for name in variant)
             words = " ".join([*names, looks.known()[method][0], "method"])
             yield f"{method} ({name})", api.page(name), "", words, 1
-            derived = api.derivations(getattr(evenspan, name).__module__)
+            derived = api.derivations(name)
             for chapter in (chapter for chapter in derived if chapter in env.titles):  # some books have a part of it
                 yield f"{method}: {env.titles[chapter].astext()}", chapter, "", f"{name} {words}", 1
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from . import paths
+from . import paths, provenance
 
 _ENTRY = {"conference-paper": "inproceedings", "article": "article", "unpublished": "unpublished", "book": "book"}
 _TEXT = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}"}
@@ -16,17 +16,13 @@ def citation() -> dict[str, Any]:
     return yaml.safe_load((paths.root() / "CITATION.cff").read_text(encoding="utf-8"))
 
 
-def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "", changed: bool = False) -> str:
-    """A BibTeX entry of what a citation file says of the software, or of one of its references.
-
-    ``commit`` is empty where there is none; ``changed`` says whether the sources differ from it.
-    """
+def bibtex(cited: Mapping[str, Any], key: str = "evenspan", at: str = "") -> str:
+    """A BibTeX entry of what a citation file says of the software ``at`` a commit, or of one of its references."""
     kind = cited.get("type", "software")
     software = kind in {"software", "dataset"}
     venue = {"conference-paper": "booktitle", "article": "journal"}.get(kind, "howpublished")
     if software:
-        note = ["" if cited.get("date-released") else "Unreleased"]
-        note += [f"commit {commit}" + (" with changes" if changed else "")] if commit else []
+        note = ["" if cited.get("date-released") else "Unreleased", at]
     else:
         status = str(cited.get("status", ""))
         note = [_escaped(status[:1].upper() + status[1:])]
@@ -45,30 +41,18 @@ def bibtex(cited: Mapping[str, Any], key: str = "evenspan", *, commit: str = "",
     return f"@{'software' if software else _ENTRY.get(kind, 'misc')}{{{key},\n" + ",\n".join(lines) + "\n}"
 
 
-def part(cited: Mapping[str, Any], key: str, title: str, place: str, commit: str = "", changed: bool = False) -> str:
-    """A BibTeX entry of a page, a figure or a number of the compendium, with its place in the book of this version."""
-    whole = f"{cited['title']}, version {cited['version']}"
+def part(cited: Mapping[str, Any], key: str, title: str, place: str, at: str) -> str:
+    """A BibTeX entry of a page of the compendium, with its place in the book of this version."""
     own = {key: cited[key] for key in ("authors", "date-released", "doi", "url", "repository-code") if key in cited}
-    at = state(cited, commit, changed).partition(", ")[2]
-    status = ", ".join(filter(None, ["" if "date-released" in cited else "unreleased", at, place]))
+    whole = f"{cited['title']}, version {cited['version']}"
+    status = ", ".join(["" if "date-released" in cited else "unreleased", at, place]).lstrip(", ")
     return bibtex(own | {"type": "part", "title": title, "collection-title": whole, "status": status}, key)
 
 
-def state(cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:
-    """Version and, where there is one, commit, as they stand in a reference in words."""
-    at = f", commit {commit[:12]}{' with changes' if changed else ''}" if commit else ""
-    return f"evenspan {cited['version']}{at}"
-
-
-def number(row: Mapping[str, Any], cited: Mapping[str, Any], commit: str = "", changed: bool = False) -> str:
-    """How to cite one number of the ledger: what it is, both values, where it is found and which result it rests on."""
-    what = ", ".join(str(row[name]) for name in ("paper", "table", "dataset", "method", "metric") if row[name])
-    size = f", k = {row['k']}" if row["k"] else ""
-    ours = f"ours {row['ours']}" if row["ours"] else "no number of ours"
-    found = [("experiment", row["experiment"]), ("execution", row["execution"]), ("result", row["tasks"])]
-    trail = "".join(f", {name} {value}" for name, value in found if value)
-    said = f"published {row['published']}, {ours} ({row['verdict']})"
-    return f"{what}{size}: {said}. {state(cited, commit, changed)}, ledger {row['cell']}{trail}."
+def state() -> str:
+    """The commit that is checked out, and whether the sources differ from it; empty outside of git."""
+    commit, changed = provenance.commit()
+    return "" if changed is None else f"commit {commit[:12]}{' with changes' if changed else ''}"
 
 
 def _name(author: Mapping[str, str]) -> str:

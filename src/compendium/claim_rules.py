@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 
 import pandas as pd
 import yaml
-from pydantic import AfterValidator, Field, StrictFloat, StrictInt, ValidationError
+from pydantic import AfterValidator, Field, StrictFloat, StrictInt
 
 from evenspan.core.errors import ResultError
 
@@ -55,9 +55,14 @@ Outcome = tuple[str, Numbers]
 Source = Callable[..., pd.DataFrame]
 
 
-def by_truth(true: object) -> str:
-    """True: holds; false: does not hold."""
-    return HOLDS if true else NOT_SO
+def by_truth(true: object, in_part: object = False) -> str:
+    """True: holds; false: does not hold, or in part."""
+    return HOLDS if true else IN_PART if in_part else NOT_SO
+
+
+def unjudged(reason: str, printed: str | None = None) -> Callable[[], Answer]:
+    """The function of a claim that nothing available can bear out or refute."""
+    return lambda: Answer(NOT_JUDGED, {"reason": reason}, printed)
 
 
 def by_parts(parts: Iterable[bool]) -> str:
@@ -121,12 +126,10 @@ def rule_file() -> RuleFile:
     path = paths.data("tolerances.yml")
     try:
         return _read(path.read_bytes())
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ResultError(f"{path} cannot be read ({error}). Restore it; the verdicts are defined there.") from error
-    except ValidationError as error:
+    except (OSError, ValueError, yaml.YAMLError) as error:
         raise ResultError(
-            f"{path.name}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules "
-            "beside it say what is needed."
+            f"{path}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules beside it say "
+            "what is needed."
         ) from None
 
 

@@ -53,10 +53,10 @@ def run(
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
-    Without parameters the full profile runs all executions of the book. Of a committed notebook with other cells every
-    unit is computed anew, and the notebook runs when all of them are.
+    Without parameters the full profile runs all executions of the book. Where nothing that is stored counts, because
+    there is nothing or other versions were declared, the results will belong to the cells that the notebook has now.
     """
-    from . import edits, provenance, store
+    from . import edits, store
     from .catalogue import experiment
     from .protocol import asked
 
@@ -70,16 +70,15 @@ def run(
         _run_notebook(entry, setting, profile)
         return
     settings = [setting] if execution or given else [entry.execution(name) for name in entry.runs]
+    if all(unit.changed for unit in store.units_of(entry.id).values()):
+        edits.adopt(entry)
     known, computed = [], 0
     try:
         for setting in settings:
             study, unit, seed = asked(entry, setting)
             known += study.units
             computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
-        made = {unit.record["commit"] for unit in store.units_of(entry.id).values()}
-        if edits.new_cells(entry) and made == {provenance.commit()[0]}:
-            edits.adopt(entry)
-        for setting in settings if task is None and not edits.new_cells(entry) else ():
+        for setting in settings if task is None else ():
             _run_notebook(entry, setting, profile)
     except KeyboardInterrupt:
         typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
@@ -121,16 +120,15 @@ def verify(
     chosen = report.chosen(ids or (), sample, commit()[0])
     typer.echo(f"{len(chosen)} units: {', '.join(f'{name} {task}' for name, task in chosen)}")
     found, rows, absent = report.verify(chosen, jobs=jobs), [], 0
-    for one in found:
-        if isinstance(one.found, Comparison):
-            verdict = f"agrees {one.found.where}" if one.ok else f"DIFFERS at {one.found.where}"
-            said = f"{one.found.rows}", f"{one.found.largest:.3g}", verdict
+    for unit, one in found.items():
+        if isinstance(one, Comparison):
+            said = f"agrees {one.where}" if one.ok else f"DIFFERS at {one.where}"
         else:
-            absent += one.found.no_data
-            said = "", "", f"{'no data here' if one.found.no_data else 'NOT COMPUTED'}: {one.found.reason}"
-        rows.append((one.experiment, one.task, *said))
-    show(("experiment", "unit", "numbers", "largest difference", "verdict"), rows)
-    agree = sum(one.ok for one in found)
+            absent += one.no_data
+            said = f"{'no data here' if one.no_data else 'NOT COMPUTED'}: {one.reason}"
+        rows.append((*unit, said))
+    show(("experiment", "unit", "verdict"), rows)
+    agree = sum(one.ok for one in found.values())
     typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")
     if adopted := report.adopted(ids or (), found):
         typer.echo(f"The stored results belong to the cells of {', '.join(adopted)} as they are now.")
@@ -140,31 +138,25 @@ def verify(
 
 @app.command()
 def ledger(
-    summary: Annotated[bool, typer.Option("--summary", help="The counts in one sentence; write nothing.")] = False,
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
 ) -> None:
-    """Judge every published number: write the ledger and the counts of README.md; show the counts."""
+    """Judge every published number: write the ledger and the counts of README.md, and say them in one sentence."""
     from . import paths, records
-    from .ledger import state as ledger_state
-    from .ledger import table as report
+    from .ledger import state, table
 
-    frame = report.ledger()
-    table, page = report.counts(frame), paths.root() / "README.md"
-    if summary:
-        typer.echo(ledger_state.sentence(table))
-        return
-    text = ledger_state.readme(table)
-    if check:
-        report.check(frame)
-        if page.read_bytes() != text:
-            raise ResultError(f"{page} states other counts than the ledger. Write it: python -m compendium ledger")
-        typer.echo(f"{report.path()} and the counts of README.md are what the results give.")
-        return
-    for path, content in ((report.path(), report.to_csv(frame)), (page, text)):
-        records.write(path, content)
-        typer.echo(f"Written: {path}")
-    counted = ledger_state.shown(table)
-    show(counted, counted.itertuples(index=False))
+    frame = table.ledger()
+    counts = table.counts(frame)
+    made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts)}
+    for path, content in made.items():
+        if check and (not path.is_file() or path.read_bytes() != content):
+            raise ResultError(
+                f"{path} is not what the results give: a result, a rule or a published table changed, or the file was "
+                "edited by hand. Write it again (python -m compendium ledger) and read the change."
+            )
+        if not check:
+            records.write(path, content)
+    typer.echo(f"{', '.join(map(str, made))} {'are what the results give' if check else 'were written'}.")
+    typer.echo(state.sentence(counts))
 
 
 @app.command()
@@ -195,24 +187,15 @@ def data(
 @app.command()
 def book(jobs: _Jobs = None) -> None:
     """Make what is missing or out of date of the book below _build/html, and count the results."""
-    import os
     import subprocess
 
-    from .paths import build
-    from .records import ONCE
     from .workers import cores
 
-    given = ["--jobs", str(jobs or cores())]
-    steps = (
-        ["compendium.book.pages", *given],
-        ["compendium.book.build", *given],
-        ["compendium", "ledger", "--summary"],
-    )
-    for step in steps:
-        if subprocess.run([sys.executable, "-m", *step], env=os.environ | {ONCE: str(build("once"))}).returncode:
+    for module in ("pages", "build"):
+        command = [sys.executable, "-m", f"compendium.book.{module}", "--jobs", str(jobs or cores())]
+        if subprocess.run(command).returncode:
             typer.echo("Not everything was made: what failed is said above, what succeeded is kept.")
             raise typer.Exit(1)
-    typer.echo(f"The book: {build('html', 'index.html')}   (with search summaries: make serve)")
 
 
 @app.command()
@@ -229,13 +212,11 @@ def live(
 
 
 def show(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table."""
-    from rich import box
+    """Print a table, nothing of which is wrapped in a pipe or a file."""
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(*columns, box=None)
     for row in rows:
         table.add_row(*row)
-    # In a pipe or a file nothing is wrapped to a screen that is not there.
     Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(table)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,8 +34,7 @@ class Rule(BaseModel):
     because: str = ""
 
 
-@dataclass(frozen=True)
-class Tolerances:
+class Tolerances(NamedTuple):
     """Rules by patterns of ``METRIC`` or ``METHOD: METRIC``, of which the first that fits counts."""
 
     patterns: tuple[tuple[str, Rule], ...]

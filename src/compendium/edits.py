@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import nbformat
 
-from . import paths, provenance, records, store
+from . import paths, records, store
 from .catalogue import Experiment
 
 #: Sources of the cells that ran without a kernel (:func:`compendium.protocol.cells`).
@@ -42,18 +42,10 @@ def committed_cells(entry: Experiment) -> list[str]:
 
 def adopt(entry: Experiment) -> None:
     """The stored results belong to the code cells that the notebook has now."""
-    records.write(store.cells_of(entry.id), "".join(f"{digest}\n" for digest in _cells_now(entry)).encode())
-
-
-def _cells_now(entry: Experiment) -> list[str]:
     found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
     code = (cell for cell in found if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", ()))
-    return list(dict.fromkeys(digest_of(cell.source) for cell in code))
-
-
-def new_cells(entry: Experiment) -> bool:
-    """Whether the notebook is committed as it is, and its cells are other ones than those of the stored results."""
-    return committed_cells(entry) != _cells_now(entry) and provenance.unchanged(entry.notebook)
+    digests = dict.fromkeys(digest_of(cell.source) for cell in code)
+    records.write(store.cells_of(entry.id), "".join(f"{digest}\n" for digest in digests).encode())
 
 
 def departures(entry: Experiment) -> list[str]:

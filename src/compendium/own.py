@@ -52,11 +52,9 @@ def methods(method: str, dress: Callable[[type], object]) -> dict[str, object]:
     if not method:
         return {}
     kind = load(method)
-    try:
-        known = meaning(kind.__name__).method
-    except ConfigurationError:  # as it has to be
-        return {kind.__name__: dress(kind)}
-    raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
+    if known := meaning(kind.__name__).method:
+        raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
+    return {kind.__name__: dress(kind)}
 
 
 def fitted(estimator, moments, rows: Callable | None = None):
@@ -107,15 +105,6 @@ class Estimator(BaseEstimator):
         return found
 
     @property
-    def labels_(self) -> np.ndarray:
-        """The cluster of every row."""
-        found = self._learnt("labels_", self.rows_)
-        if (number := len(np.unique(found))) > self.n_clusters:
-            asked = f"needed here are {self.n_clusters} at most. Heed n_clusters"
-            raise ConfigurationError(f"{self.kind.__name__}.labels_ has {number} clusters; {asked}.")
-        return found
-
-    @property
     def subspace_(self) -> FairSubspace:
         """The directions, about ``mean_`` or the mean of what was fitted to."""
         W = self._learnt("components_", self.n_components, len(self.centre_)).astype(float)
@@ -124,6 +113,7 @@ class Estimator(BaseEstimator):
             raise ConfigurationError(f"{self.kind.__name__}.components_ {why}.")
         return FairSubspace(W.T, getattr(self.one_, "mean_", self.centre_), Certificate("one's own", np.nan, np.nan))
 
+    labels_ = property(lambda self: self._learnt("labels_", self.rows_))
     components_ = property(lambda self: self.subspace_.V.T)
     mean_ = property(lambda self: self.subspace_.mean)
     certificate_ = property(lambda self: self.subspace_.certificate)

@@ -14,9 +14,8 @@ by unit: in ``data/results`` if it is as published, else below ``_build``.
 
 import contextlib
 import os
-import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,20 +25,22 @@ import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError
 
-from . import edits, paths, processes, provenance, records, store
+from . import edits, paths, records, store
 from .catalogue import Experiment, experiment, task_id
 from .compare import Comparison, compare, tolerances
 from .data.fetch import may_download
-from .workers import compute, rows_of
+from .workers import alone, compute, rows_of
 
 #: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book
 #: computes less of each page (:data:`compendium.records.BUDGET`).
 BUDGET = 60.0
 #: One unit of a page is computed in any case if it takes no longer than so many seconds.
-CHEAP = 10.0
+CHEAP = 5.0
+#: The share of a ``quick`` unit's time that its part is taken to need.
+PART = 0.1
 #: Seconds after which a run of edited cells or of another setting ends, if the notebook gives no other number.
 LIMIT = 120.0
-FOREVER = 1e8
+REMEDY = 'Set profile = "full" to compute all of it, which also fetches raw data.'
 COMPUTED, PUBLISHED = "computed", "published"
 #: What the cell of a notebook calls that runs its units.
 RUNS_UNITS = "study.run("
@@ -81,8 +82,6 @@ class Study:
     left_out: dict[str, str] = field(default_factory=dict)
     #: What of this run is the reader's own, in words: cells and parameters; blank if all is as published.
     own: str = ""
-    #: Whether its cells are committed, and its results take the place of those that other cells gave.
-    adopts: bool = False
 
     @property
     def page(self) -> str:
@@ -117,12 +116,11 @@ class Study:
 
         ``unit`` is called with the parameters of a unit, of which ``over`` has one mapping each. It returns the rows of
         :func:`tidy`, or a data frame with the columns ``dataset``, ``method``, ``k``, ``split``, ``protocol``,
-        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published computes a
-        part alone of the ``quick`` units, unless it is to be ``whole``. The limit in ``seconds`` is that of a run of
-        edited cells or of another setting; ``seed`` is noted in the records.
+        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published begins with
+        the ``quick`` units, of which it computes a part alone unless it is to be ``whole``. The limit in ``seconds`` is
+        that of a run of edited cells or of another setting; ``seed`` is noted in the records.
         """
         self.units, begun = _named(over), time.perf_counter()
-        self.adopts = self.full and bool(edits.running) and edits.new_cells(self.entry)
         self.own = self._own()
         if _asking:
             raise _Asked(self, unit, seed)
@@ -141,7 +139,7 @@ class Study:
             rows.append(_filled(new, old, COMPUTED if name in made else PUBLISHED))
         if not any(map(len, rows)):
             reasons = "; ".join(dict.fromkeys(self.left_out.values()))
-            raise ExecutionError(f"{self.entry.id}: no unit gave a number ({reasons}). {self._remedy()}")
+            raise ExecutionError(f"{self.entry.id}: no unit gave a number ({reasons}). {'' if self.full else REMEDY}")
         self.results = pd.concat([frame for frame in rows if len(frame)], ignore_index=True)
         return self.results.copy()
 
@@ -149,11 +147,9 @@ class Study:
         self, unit: Unit, names: Collection[str] | None = None, *, seed: object = None, jobs: int | None = None
     ) -> list[str]:
         """Compute and store the units, or some of them, that are not stored or do not count; their names."""
-        with processes.alone(f"run {self.page}"):
+        with alone(f"run {self.page}"):
             homes = {name: self._home(task) for name, task in self.units.items() if names is None or name in names}
-            now = provenance.commit()[0]  # where the run adopts, other cells made what has another commit
-            units = filter(None, map(self._unit, homes))
-            stored = {unit.name for unit in units if not self.adopts or unit.record["commit"] == now}
+            stored = set(filter(self._unit, homes))
             print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)
             homes = {name: path for name, path in homes.items() if name not in stored}
             if failed := compute(self.entry, unit, self.units, homes, seed=seed, jobs=jobs):
@@ -172,23 +168,23 @@ class Study:
         due = sorted(self.units, key=lambda name: (name not in quick, took[name]))
         if not self.own:
             quick = () if self.whole else quick
-            spent = dict(zip(due, np.cumsum([0.0 if name in quick else took[name] for name in due]), strict=True))
-            first = [name for name in due if took[name] <= CHEAP][:1]
-            due = [one for one in due if one in (*quick, *first) or one not in stored or spent[one] <= self.budget]
+            spent = np.cumsum([took[name] * (PART if name in quick else 1.0) for name in due])
+            first = [name for name in due if name in quick or took[name] <= CHEAP][:1]
+            near = [name for name, time in zip(due, spent, strict=True) if time <= self.budget]
+            due = [name for name in due if name in (*first, *near) or name not in stored]
         found, begun = {}, time.perf_counter()
         for name in due:
-            left = limit - (time.perf_counter() - begun)
-            try:
-                with _ends_after(left if self.own or name not in stored else FOREVER):
-                    rows = rows_of(unit, self.units[name], f"{self.entry.id}, {name}")
-            except _LateError:
+            if (self.own or name not in stored) and time.perf_counter() - begun >= limit:
                 self.left_out[name] = f"not computed within {limit:g} s"
-            except FetchError as error:
-                self.left_out[name] = str(error).partition("\n")[0]
+                continue
+            try:
+                rows = rows_of(unit, self.units[name], f"{self.entry.id}, {name}")
             except Exception as error:
-                if not self.own:  # a published unit that fails is not to be passed over
+                no_data = isinstance(error, FetchError)
+                if not self.own and not no_data:  # a published unit that fails is not to be passed over
                     raise
-                self.left_out[name] = f"{type(error).__name__}: {error}".partition("\n")[0]
+                why = str(error) if no_data else f"{type(error).__name__}: {error}"
+                self.left_out[name] = why.partition("\n")[0]
             else:
                 # As they would be read from the store, so that both can be compared and shown alike.
                 found[name] = records.frame(records.lines(rows)).assign(task=name)
@@ -215,15 +211,12 @@ class Study:
         return paths.build("results", self.entry.id, name)
 
     def _own(self) -> str:
-        found = [] if self.adopts else edits.departures(self.entry)
+        found = edits.departures(self.entry)
         if not self.published:
             changed = {name: value for name, value in self.setting.items() if value != self.entry.parameters[name]}
             said = ", ".join(f"{name} = {value!r}" for name, value in changed.items()) or "the defaults"
             found = [*found, f"the setting is another one ({said})"]
         return " and ".join(found)
-
-    def _remedy(self) -> str:
-        return "" if self.full else 'Set profile = "full" to compute all of it, which also fetches raw data.'
 
     def note(self) -> str:
         """What was computed now and what was read, and how far the two are apart."""
@@ -231,7 +224,7 @@ class Study:
         new = int((rows["source"] == COMPUTED).sum())
         text = f"Computed now: {new:,} of {len(rows):,} numbers ({self.seconds:.0f} s)."
         if new < len(rows):
-            text += f" The others were stored {'by the same cells' if self.own else self._stored()}."
+            text += f" The others were stored by {'the same cells' if self.own else 'the full run'}."
         if self.own:
             text += f" This run is your own: {self.own}. Nothing that is published was used."
         if numbers := sum(one.rows for one in self.compared):
@@ -244,19 +237,11 @@ class Study:
                 text += f"none differs by more than {worst.largest:.1g} ({worst.where})."
             else:
                 text += "all are equal."
-        why: dict[str, list[str]] = {}
-        for name, reason in self.left_out.items():
-            if self.own or name not in set(rows["task"]):
-                why.setdefault(reason, []).append(name)
-        for reason, names in why.items():
+        missing = {name: why for name, why in self.left_out.items() if self.own or name not in set(rows["task"])}
+        for reason in dict.fromkeys(missing.values()):
+            names = [name for name, why in missing.items() if why == reason]
             text += f" Missing: {', '.join(names[:3])}{', ...' if names[3:] else ''} ({reason})."
-        return f"{text} {self._remedy()}" if why else text
-
-    def _stored(self) -> str:
-        """When and at which commit the last of the published rows was stored."""
-        known, read = store.units_of(self.entry.id), self.results.loc[self.results["source"] == PUBLISHED, "task"]
-        last = max((known[name].record for name in read.unique()), key=lambda record: record["finished"])
-        return f"until {last['finished'][:10]} at commit {last['commit'][:8]}"
+        return text + (f" {REMEDY}" if missing and not self.full else "")
 
     __repr__ = note
 
@@ -265,38 +250,14 @@ class Study:
 
 
 def _filled(new: pd.DataFrame | None, old: pd.DataFrame | None, source: str) -> pd.DataFrame:
-    """Rows of a unit: those computed now, and of the stored ones those that were not."""
-    if new is None:
-        return pd.DataFrame() if old is None else old.assign(source=source)
-    new = new.assign(source=COMPUTED)
-    if old is None:
-        return new
-    new = new.reindex(columns=[*dict.fromkeys([*old.columns, *new.columns])])
+    """Rows of a unit: those computed now, and of the stored ones those that were not; a number before its absence."""
+    parts = [rows.assign(source=name) for rows, name in ((new, COMPUTED), (old, source)) if rows is not None]
+    if len(parts) < 2:
+        return parts[0] if parts else pd.DataFrame()
+    both = pd.concat(parts, ignore_index=True)
+    numbers_first = both.loc[both["value"].isna().sort_values(kind="stable").index]
     key = [name for name in old.columns if name not in ("value", "reason")]
-    mine, theirs = (pd.MultiIndex.from_frame(rows[key].astype(str)) for rows in (new, old))
-    known = new[new["value"].notna() | ~mine.isin(theirs[old["value"].notna()])]
-    rest = old[~theirs.isin(pd.MultiIndex.from_frame(known[key].astype(str)))]
-    return pd.concat([known, rest.assign(source=source)], ignore_index=True)
-
-
-class _LateError(BaseException):  # not for a unit that goes on after an error
-    """The time of a unit is over."""
-
-
-@contextlib.contextmanager
-def _ends_after(seconds: float) -> Iterator[None]:
-    """Break off a block after so many seconds."""
-
-    def late(*_: object) -> None:
-        raise _LateError
-
-    before = signal.signal(signal.SIGALRM, late)
-    try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-6))
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+    return both.loc[sorted(numbers_first[key].astype(str).drop_duplicates().index)]
 
 
 def _named(over: Iterable[Mapping]) -> dict[str, dict]:

@@ -39,11 +39,6 @@ def commit() -> tuple[str, bool | None]:
     return found.strip(), bool(_git("status", "--porcelain", "--", *decides))
 
 
-def unchanged(file: str) -> bool:
-    """Whether a file is as it was committed; never outside of a git checkout."""
-    return _git("diff", "--quiet", "HEAD", "--", file) is not None
-
-
 def environment() -> dict[str, object]:
     """Commit, digest of the lock, and the processor family whose linear algebra NumPy and SciPy take."""
     head, dirty = commit()

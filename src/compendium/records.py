@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,22 +30,19 @@ def digest(content: bytes) -> str:
 
 #: In a build: the seconds that it computes of each page (:mod:`compendium.protocol`).
 BUDGET = "EVENSPAN_SECONDS"
-#: In a build: the folder with what its workflow computed once for all pages (:mod:`compendium.book.once`).
+#: In a build: the folder with what it computed once for all pages (:mod:`compendium.book.pages`).
 ONCE = "EVENSPAN_ONCE"
 
 
-def computed_once(name: str) -> Any:
-    """A value that the workflow of a build computed for all of its pages; None outside of a build."""
+def computed_once(name: str) -> pd.DataFrame | None:
+    """A table that a build computed for all of its pages; None outside of a build."""
     folder = os.environ.get(ONCE)
-    found = _computed(Path(folder) / f"{name}.json") if folder else None
-    return found.copy() if isinstance(found, pd.DataFrame) else found
+    return _computed(Path(folder) / f"{name}.json").copy() if folder else None
 
 
 @lru_cache(maxsize=16)
-def _computed(path: Path) -> Any:
-    found = json.loads(path.read_text(encoding="utf-8"))
-    table = isinstance(found, dict) and found.keys() == {"columns", "rows"}
-    return pd.DataFrame(found["rows"], columns=found["columns"], dtype=object) if table else found
+def _computed(path: Path) -> pd.DataFrame:
+    return pd.DataFrame(**json.loads(path.read_text(encoding="utf-8")), dtype=object)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -193,7 +189,6 @@ def _text(value: object) -> str:
 
 
 def _rank(text: str) -> tuple:
-    try:
+    with contextlib.suppress(ValueError):
         return (0, float(text), text)
-    except ValueError:
-        return (1, 0.0, text)
+    return (1, 0.0, text)

@@ -7,28 +7,16 @@ that the stored rows belong to.
 import hashlib
 import shutil
 from collections import Counter
-from collections.abc import Collection
-from typing import NamedTuple
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from . import edits, paths, processes, store, workers
+from . import edits, paths, store, workers
 from .catalogue import Experiment, catalogue, experiment
 from .compare import Comparison, compare, tolerances
 from .protocol import asked
 
-
-class Verified(NamedTuple):
-    """One unit computed again: how it compares, or why it could not be computed."""
-
-    experiment: str
-    task: str
-    found: Comparison | workers.Failed
-
-    @property
-    def ok(self) -> bool:
-        """Whether it was computed and agrees."""
-        return isinstance(self.found, Comparison) and self.found.ok
+Found = Comparison | workers.Failed
 
 
 def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = "") -> list[tuple[str, str]]:
@@ -54,18 +42,18 @@ def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = 
     return sorted(found)
 
 
-def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> list[Verified]:
-    """Compute units again and compare them with what is stored; ``jobs`` processes at once."""
-    found = []
+def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> dict[tuple[str, str], Found]:
+    """Compute units again, ``jobs`` at once, and compare them with what is stored; or why they were not computed."""
+    found = {}
     for name in dict.fromkeys(one for one, _ in tasks):
         wanted = [task for one, task in tasks if one == name]
-        with processes.alone(f"verify {name}"):
+        with workers.alone(f"verify {name}"):
             failed = _again(experiment(name), wanted, jobs)
             old, new = store.units_of(name), store.units_of(name, paths.build("check", name))
         allowed, peers = tolerances(name), [unit.frame for unit in old.values()]
         for task in wanted:
-            one = failed.get(task) or compare(old[task].frame, new[task].frame, allowed, peers=peers)
-            found.append(Verified(name, task, one))
+            again = failed.get(task)
+            found[name, task] = again or compare(old[task].frame, new[task].frame, allowed, peers=peers)
     return found
 
 
@@ -86,9 +74,9 @@ def _again(entry: Experiment, names: Collection[str], jobs: int | None) -> dict[
     return failed | dict.fromkeys(left, workers.Failed(f"{entry.notebook} no longer has this unit"))
 
 
-def adopted(ids: Collection[str], found: Collection[Verified]) -> list[str]:
+def adopted(ids: Collection[str], found: Mapping[tuple[str, str], Found]) -> list[str]:
     """Those of some experiments whose units all agreed; their stored rows now belong to the cells that are here."""
-    agreed = [name for name in ids if {one.ok for one in found if one.experiment == name} == {True}]
+    agreed = [name for name in ids if {one.ok for (own, _), one in found.items() if own == name} == {True}]
     for name in agreed:
         edits.adopt(experiment(name))
     return agreed

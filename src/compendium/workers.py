@@ -1,8 +1,10 @@
 """Much work at once, each piece in a process of its own: units of a study, and pages of the book."""
 
 import contextlib
+import fcntl
 import multiprocessing
 import os
+import re
 import signal
 import threading
 import time
@@ -18,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from evenspan.core.errors import FairError, FairWarning, FetchError
 
-from . import provenance, records, store
+from . import paths, provenance, records, store
 from .catalogue import Experiment
 
 #: The signals that ask a process to end.
@@ -30,6 +32,7 @@ class Failed(NamedTuple):
 
     reason: str
     no_data: bool = False
+    ok = False
 
 
 def compute(
@@ -118,9 +121,13 @@ def _held() -> Iterator[None]:
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
+    def end_with_parent() -> None:  # a killed run leaves no work behind that would hold its lock
+        wait([multiprocessing.parent_process().sentinel])
+        os._exit(1)
+
     for number in SIGNALS:  # this process says nothing; the one that started it does
         signal.signal(number, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         there.send(work(name))
     except FairError as error:
@@ -130,10 +137,18 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
         there.send(Failed(f"{type(error).__name__}: {error}"))
 
 
-def _end_with_parent() -> None:
-    """A killed run leaves no work behind that would hold its lock."""
-    wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
+@contextlib.contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Inside, only this process of the checkout does what is named; another one says so, and waits."""
+    lock = paths.build("locks", f"{re.sub(r'[^A-Za-z0-9]+', '-', what)}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"Another process does this already ({what}); waiting until it has ended.", flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
 
 
 def cores() -> int:

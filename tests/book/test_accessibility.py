@@ -6,7 +6,7 @@ The visit of every page with axe-core is in ``test_pages.py``.
 import pytest
 
 from ..sight import contrast, hexadecimal
-from .axe import PAPER, by_night, look_at
+from .axe import by_night, look_at
 
 pytestmark = pytest.mark.browser
 
@@ -74,18 +74,6 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader, name, mod
     assert set(links) <= {one["href"] for one in found}
 
 
-def test_the_first_key_skips_to_the_text(reader):
-    page = reader("index.html")
-    page.keyboard.press("Tab")
-    here = page.evaluate(WHERE)
-    assert here["words"] == "Skip to main content"
-    assert here["seen"]
-    page.keyboard.press("Enter")
-    assert page.evaluate("() => location.hash") == "#main-content"
-    page.keyboard.press("Tab")
-    assert page.evaluate("() => !document.activeElement.closest('.bd-sidebar-primary')"), "the navigation was skipped"
-
-
 def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
     page = open_page("index.html")  # of somebody whose mode of colours nobody else gets
     page.emulate_media(reduced_motion="reduce")
@@ -101,67 +89,3 @@ def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
         modes.append(page.evaluate("() => document.documentElement.dataset.mode"))
         page.wait_for_function("() => document.activeElement.matches('.theme-switch-button')")
     assert set(modes) == {"light", "dark", "auto"}
-
-
-def test_navigation_and_folded_code_open_with_a_key(reader):
-    page = reader("yours/choose.html")
-    summary = page.query_selector(".bd-sidebar-primary li.has-children > details:not([open]) > summary")
-    assert summary.get_attribute("aria-label").startswith("Pages below: ")
-    summary.focus()
-    page.keyboard.press("Enter")
-    assert summary.evaluate("e => e.parentElement.open")
-    folded = page.query_selector(".bd-article div.cell details.hide > summary")
-    assert "code" in folded.inner_text().lower()
-    assert folded.get_attribute("aria-label") is None, "it is read as it is written"
-    folded.focus()
-    page.keyboard.press("Space")
-    assert folded.evaluate("e => e.parentElement.open")
-
-
-def test_nobody_who_asked_for_less_motion_gets_any(reader):
-    page = reader("index.html")
-    longest = page.evaluate(
-        """() => Math.max(...[...document.querySelectorAll('body *')].flatMap(e => {
-            const s = getComputedStyle(e);
-            return [...s.transitionDuration.split(','), ...s.animationDuration.split(',')].map(parseFloat);
-        }))"""
-    )
-    assert longest == 0
-    page.emulate_media(reduced_motion="no-preference")
-    assert page.evaluate(
-        "() => [...document.querySelectorAll("
-        "'body *')].some(e => parseFloat(getComputedStyle(e).transitionDuration) > 0)"
-    ), "control: something moves for the others"
-
-
-# --- paper ----------------------------------------------------------------------------------------------------------
-
-
-def test_paper_says_where_links_lead_and_which_code_is_folded(reader):
-    page = reader("yours/choose.html")
-    page.set_viewport_size(PAPER)
-    page.evaluate(
-        """() => document.querySelector('.bd-article p').insertAdjacentHTML('beforeend',
-            '<a id="out" href="https://example.org/">out</a><a id="in" href="ranks.html">in</a>')"""
-    )
-    behind = "id => getComputedStyle(document.getElementById(id), '::after').content"
-    page.emulate_media(media="print")
-    assert "https://example.org/" in page.evaluate(behind, "out").replace("attr(href)", "https://example.org/")
-    assert page.evaluate(behind, "in") == "none"
-    folded = page.locator(".bd-article div.cell details.hide").first
-    assert "folded" in folded.evaluate("e => getComputedStyle(e.querySelector('summary'), '::before').content")
-    assert folded.evaluate("e => e.getBoundingClientRect().height") < 60
-
-
-def test_tables_break_between_rows_and_repeat_their_headers(reader):
-    page = reader("index.html")
-    page.set_viewport_size(PAPER)
-    page.evaluate(
-        """() => document.querySelector('.bd-article').innerHTML =
-            '<table id="long"><thead><tr><th>name</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>'"""
-    )
-    page.emulate_media(media="print")
-    style = "([name, property]) => getComputedStyle(document.querySelector('#long' + name))[property]"
-    assert page.evaluate(style, ["", "breakInside"]) == "auto"
-    assert page.evaluate(style, [" thead", "display"]) == "table-header-group"
-    assert page.evaluate(style, [" tbody tr", "breakInside"]) == "avoid"

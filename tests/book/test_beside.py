@@ -1,7 +1,6 @@
 """The directive that puts a derivation beside its code."""
 
 import importlib.util
-import re
 import subprocess
 import sys
 
@@ -64,7 +63,6 @@ def test_what_is_shown_of_a_source(beside):
     ("name", "code", "said"),
     [
         ("package.module:double", 0, ""),
-        ("package.module:double package.module:Thing.size", 0, ""),
         ("package.module:treble", 1, "package.module defines no 'treble'"),
         ("package.other:double", 1, "there is no module 'package.other'"),
         ("double", 1, "not of the form"),
@@ -94,24 +92,3 @@ def test_strict_build(tmp_path, name, code, said):
         page = (tmp_path / "html" / "index.html").read_text(encoding="utf-8")
         assert "<em>step</em>" in page
         assert "src/package/module.py, lines" in page
-        assert 'class="on-this-page"' not in page, "nothing to list"
-
-
-def test_sections_are_listed_below_the_title_where_the_theme_does_not(tmp_path):
-    (tmp_path / "conf.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(EXTENSIONS)!r})\nextensions = ['myst_parser', 'evenspan_beside']\n"
-        "myst_enable_extensions = ['dollarmath']\nhtml_theme = 'basic'\n",
-        encoding="utf-8",
-    )
-    sections = "\n".join(f"## Part {part} of $n$\n\n### Below {part}\n" for part in range(4))
-    hidden = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n\n"
-    (tmp_path / "index.md").write_text(f"{hidden}# Title\n\n{sections}\n", encoding="utf-8")
-    (tmp_path / "other.md").write_text(f"---\norphan: true\n---\n\n# Title\n\n{sections}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "sphinx", "-W", "-n", "-q", str(tmp_path), str(tmp_path / "html")]
-    subprocess.run(command, check=True)
-    page, other = ((tmp_path / "html" / f"{name}.html").read_text(encoding="utf-8") for name in ("index", "other"))
-    listed = page.partition('class="on-this-page"')[2].partition("</nav>")[0]
-    assert re.findall(r'href="(#[^"]+)"', listed) == [f"#part-{part}-of-n" for part in range(4)]
-    assert "\\(n\\)" in listed
-    assert page.index("</h1>") < page.index("on-this-page") < page.index("<h2>")
-    assert "on-this-page" not in other

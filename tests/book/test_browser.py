@@ -1,8 +1,10 @@
 """The built book in a real browser: the parts that need scripts. Every page is visited in ``test_pages.py``."""
 
+import pandas as pd
 import pytest
 
 from compendium.catalogue import experiment
+from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Result
 
 from ..sight import contrast, hexadecimal
@@ -28,26 +30,6 @@ def test_search_finds_a_word(reader):
     assert "Reproduce" in page.locator("#search-results").inner_text()
     icon, field = (page.locator(f".bd-search {one}:visible").bounding_box() for one in (":is(i, svg)", "input"))
     assert 0 < icon["x"] + icon["width"] <= field["x"], "the icon is beside the words"
-    assert page.trouble == []
-
-
-def test_next_link(reader):
-    page = reader("index.html")
-    page.click("a.right-next")
-    page.wait_for_url(lambda url: not url.endswith("index.html"))
-    assert page.locator(".bd-article h1").count() == 1
-
-
-def test_dark_mode(open_page):
-    page = open_page("index.html")
-    background = "() => getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(background)
-    for _ in range(3):  # the button goes through light, dark and the system's choice
-        page.locator("button.theme-switch-button:visible").first.click()
-        if page.evaluate("() => document.documentElement.dataset.theme") == "dark":
-            break
-    assert page.evaluate("() => document.documentElement.dataset.theme") == "dark"
-    assert page.evaluate(background) != light
     assert page.trouble == []
 
 
@@ -77,38 +59,7 @@ def test_marks_of_results_can_be_read(reader, theme):
         assert contrast(hexadecimal(colour), ground) >= 4.5, name
 
 
-@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
-def test_ledger_can_be_filtered_and_sorted(open_page):
-    page = open_page("ledger.html")
-    rows = page.locator("table.ledger tbody tr")
-    shown = page.locator("table.ledger tbody tr:not([hidden])")
-    everything = rows.count()
-    assert shown.count() == everything > 100
-
-    page.fill("#ledger-search", "fair pca-s")
-    some = shown.count()
-    assert 0 < some < everything
-    assert all("fair pca-s" in text.lower() for text in shown.all_text_contents())
-    assert page.locator(".ledger-filters output").first.inner_text().startswith(f"{some:,} of")
-
-    choice = page.locator("#ledger-result")
-    wanted = choice.locator("option").nth(1).get_attribute("value")
-    choice.select_option(wanted)
-    assert 0 < shown.count() <= some
-    assert all(wanted.lower() in text.lower() for text in shown.all_text_contents())
-    kept = shown.count()
-    page.reload()
-    assert shown.count() == kept, "the address keeps the filters"
-    page.locator(".ledger-filters button[type=reset]").first.click()
-    page.wait_for_function("() => document.querySelectorAll('table.ledger tbody tr[hidden]').length === 0")
-
-    header = page.locator("table.ledger thead .ledger-sort", has_text="Method")
-    header.click()
-    methods = page.eval_on_selector_all(
-        "table.ledger tbody tr", "rows => rows.slice(0, 200).map(row => row.cells[4].textContent.trim().toLowerCase())"
-    )
-    assert methods == sorted(methods)
-    assert page.trouble == []
+SHOWN = "table.ledger tbody tr:not([hidden])"
 
 
 def test_every_number_has_a_field_that_leads_to_its_row(reader):
@@ -116,37 +67,40 @@ def test_every_number_has_a_field_that_leads_to_its_row(reader):
     names = page.eval_on_selector_all(".ledger-grid a", "links => links.map(link => link.hash.slice(1))")
     rows = page.eval_on_selector_all("table.ledger tbody tr", "rows => rows.map(row => row.id)")
     assert sorted(names) == sorted(rows)
-    titles = page.eval_on_selector_all(".ledger-grid a", "links => links.map(link => link.title)")
-    assert all(titles), "a field that says nothing"
-    page.locator(".ledger-grid a").last.click()
+    field = page.locator(".ledger-grid a").last
+    field.focus()
+    assert page.inner_text(".ledger-readout") == field.get_attribute("title")
+    page.keyboard.press("Enter")
     assert page.get_attribute(".ledger-here", "id") == names[-1]
-    assert page.locator("table.ledger tbody tr:not([hidden])").count() < len(rows)
+    assert page.locator(SHOWN).count() < len(rows)
     assert page.trouble == []
 
 
-@pytest.mark.exhaustive  # test_ledger_script.py does it with the tables of this page
-def test_the_rows_shown_can_be_downloaded(open_page, tmp_path):
-    page = open_page("ledger.html?result=not+a+test")
+def test_rows_of_the_ledger_are_chosen_sorted_and_downloaded(open_page, tmp_path):
+    """The address keeps what was chosen; claims have choices of their own."""
+    page = open_page("ledger.html?paper=vu2022&table=Table+1%2C+out-of-sample&find=letter")
+    said = page.locator(".ledger-filters output")
+    page.select_option("#ledger-metric", "ARE")
+    page.reload()
+    assert [said.nth(place).inner_text() for place in (0, 1)] == ["4 of 1,260 rows", "91 of 91 rows"]
     with page.expect_download() as started:
         page.click(".ledger-download")
     started.value.save_as(tmp_path / "rows.csv")
-    lines = (tmp_path / "rows.csv").read_text(encoding="utf-8").splitlines()
-    assert len(lines) == page.locator("table.ledger tbody tr:not([hidden])").count() + 1
-    assert page.trouble == []
-
-
-def test_the_ledger_can_be_used_with_the_keyboard(reader):
-    page = reader("ledger.html")
-    page.focus("#ledger-search")
-    reached = []
-    for _ in range(14):
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id || document.activeElement.className"))
-    for wanted in ("ledger-result", "ledger-metric", "ledger-download", "ledger-scroll"):
-        assert wanted in reached, f"{wanted} among {reached}"
-    page.focus(".ledger-grid a")
-    page.keyboard.press("Enter")
-    assert page.locator(".ledger-here").count() == 1
+    committed = pd.read_csv(ledger.path(), dtype=str, keep_default_na=False)
+    mine = committed[(committed["table"] == "Table 1") & (committed["split"] == "out-of-sample")]
+    mine = mine[(mine["dataset"] == "Letter") & (mine["metric"] == "ARE")]
+    rows = pd.read_csv(tmp_path / "rows.csv", dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(rows, mine.reset_index(drop=True))
+    page.click("text=Show all")
+    page.wait_for_function("document.querySelector('.ledger-filters output').textContent.startsWith('1,260 of')")
+    page.select_option("#ledger-metric", "%Var")
+    for backwards in (False, True):
+        page.click("th button:has-text('Published')")
+        texts = page.eval_on_selector_all(f"{SHOWN} td:nth-child(8)", "cells => cells.map(c => c.textContent)")
+        numbers = [float(text.split("\u00a0")[0]) for text in texts]
+        assert numbers == sorted(numbers, reverse=backwards)
+    page.select_option("#claims-claim-paper", "lee2023")
+    assert said.nth(1).inner_text() == "9 of 91 rows"
     assert page.trouble == []
 
 
@@ -171,18 +125,6 @@ def test_the_address_of_a_number_lands_on_its_row(browser, site, width, scripts)
         )
         assert wide == 0, "all columns can be seen"
     context.close()
-
-
-def test_the_first_page_says_how_much_held(reader):
-    page = reader("index.html")
-    opening, figure, _ = page.locator(".bd-article").inner_text().partition("The field in one figure")
-    assert figure
-    assert "can tell methods apart" not in opening, "what it is comes before any count"
-    assert "five papers" in opening
-    assert page.locator(".bd-article .output ul li").count() == 3, "three findings"
-    assert page.locator("p", has_text="numbers that can tell methods apart").count() == 1
-    assert page.locator("table td", has_text="kleindessner2023").count()
-    assert page.locator(".bd-article a[href='ledger.html']").count()
 
 
 @pytest.mark.parametrize("width", [1400, 390])

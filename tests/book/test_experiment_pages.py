@@ -1,8 +1,6 @@
 """The page of an experiment: shared text once, a tab for each execution, true parameters, addresses that lead there."""
 
 import re
-from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -87,6 +85,8 @@ def test_what_executions_share_stands_once_and_what_differs_in_tabs():
     assert cells[-1].metadata["tags"] == ["hide-input", "cell-rest"]
     assert len({cell["id"] for cell in cells}) == len(cells)
     assert page(SEVERAL) == page(SEVERAL)
+    assert "../../" not in seen, "links are those of a page one folder up"
+    assert "[card](../data/index)" in seen
 
 
 def test_names_are_unique_on_a_page_and_begin_with_the_execution():
@@ -100,13 +100,6 @@ def test_names_are_unique_on_a_page_and_begin_with_the_execution():
     for name, own in tabs(cells).items():
         assert f"{{numref}}`fig-gap-{name}`" in text_of(own)
         assert f"{{.at-{name}-verdicts}}\n#### Verdicts" in text_of(own)
-
-
-def test_links_are_those_of_a_page_one_folder_up():
-    whole = text_of(page(SEVERAL).cells)
-    assert "../../" not in whole
-    assert "[card](../data/index)" in whole
-    assert 'href="../_static/numbers.csv"' in whole
 
 
 def test_parameters_are_those_of_the_run_never_the_defaults():
@@ -127,15 +120,6 @@ def test_a_parameter_keeps_its_comment_and_its_type():
     assert experiment_page.with_values(source, given) == (
         'name = "say \\"λ\\""  # text\nsize = 2.0\nmany = "0, 1"  # λ\nquick = False'
     )
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(80.0, "80 s"), (600.0, "10 min"), (9e3, "2.5 h")])
-def test_the_cost_is_that_of_the_own_units(monkeypatch, seconds, said):
-    took = {"biodeg": seconds, "german_credit": 1e6}
-    units = {name: SimpleNamespace(record={"seconds": own}, path=Path(f"{name}.json")) for name, own in took.items()}
-    monkeypatch.setattr(experiment_page.store, "units_of", lambda _: units)
-    assert experiment_page.cost(SEVERAL, "biodeg") == said
-    assert experiment_page.cost(SEVERAL, "default_credit") == "–"
 
 
 def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
@@ -164,11 +148,6 @@ def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):
         "Of 3 printed numbers 1 as described, 1 not reproduced, 1 not a test (chance agreement 50 %)."
     )
     assert experiment_page.takeaway(experiment("vu2022-tables"), "letter") == ""
-
-
-def test_without_printed_numbers_the_takeaway_is_about_the_claims(monkeypatch):
-    monkeypatch.undo()
-    assert re.fullmatch(r"Claim V26: [a-z ]+\.", experiment_page.takeaway(SEVERAL, "biodeg"))
 
 
 def test_the_built_book_has_a_page_for_each_experiment_and_its_notebook_to_run(html):

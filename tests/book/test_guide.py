@@ -3,7 +3,6 @@
 Cells of the chapters are executed by the build. Everything else that is set as code is found here, and must be known.
 """
 
-import ast
 import os
 import re
 import shlex
@@ -17,10 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evenspan
 from compendium import paths
-from compendium.looks import meaning
-from evenspan.methods import of_estimator
 
 ROOT = paths.root()
 GUIDE = ("index", "choose", "coming-from", "meaning", "troubleshooting", "faq")
@@ -84,15 +80,6 @@ def test_every_block_is_accounted_for():
     assert {page for page, line in commands() if line in SET_UP} >= {"README", "yours/index"}
 
 
-def test_what_is_installed_exists():
-    import tomllib
-
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    named = {name for _, line in commands() for name in re.findall(r"\.\[(\w+)\]", line)}
-    assert named <= set(extras)
-    assert "audit" in named
-
-
 @pytest.mark.parametrize(
     "command", [pytest.param(line, marks=[pytest.mark.exhaustive] * (line in REPEATED)) for line in AUDITS]
 )
@@ -126,36 +113,3 @@ def test_a_block_of_python_runs(block, people, tmp_path, monkeypatch):
         assert (tmp_path / "report.html").stat().st_size > 10_000
     if "transformer.npz" in block:
         assert (tmp_path / "transformer.npz").is_file()
-
-
-def test_chapters_define_nothing_and_have_a_label():
-    for name in GUIDE:
-        text = (ROOT / "book" / "yours" / f"{name}.md").read_text(encoding="utf-8")
-        cells = re.findall(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-        assert not [cell for cell in cells if re.search(r"^\s*(def|class) ", cell, re.MULTILINE)], name
-        assert re.search(r"^\(ch-yours[a-z-]*\)=\n# ", text, re.MULTILINE), name
-
-
-def test_terms_of_the_glossary_come_once_and_in_order():
-    text = (ROOT / "book" / "reference" / "glossary.md").read_text(encoding="utf-8")
-    body = text.partition("```{glossary}\n")[2]
-    terms = [line for line in body.splitlines() if line and line[0].isalpha()]
-    assert len(terms) > 50
-    assert terms == sorted(set(terms), key=str.lower)
-    used = {name.rpartition("<")[2].rstrip(">") for name in re.findall(r"\{term\}`([^`]+)`", text)}
-    assert used <= set(terms)
-    pages = {file.stem for file in (ROOT / "book").rglob("*.md")} | {"ledger"}
-    assert not pages & set(terms), "a link to the page would be ambiguous"
-
-
-def test_names_of_the_glossary_mean_the_methods_of_their_line():
-    text = (ROOT / "book" / "reference" / "glossary.md").read_text(encoding="utf-8")
-    table = text.partition("(ch-aliases)=")[2].partition("(ch-notation)=")[0]
-    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    assert len(rows) > 15
-    for kind, names in rows:
-        known = [meaning(name).method for name in re.findall(r"`([^`]+)`", re.sub(r"\{cite:t\}`\w+`", "", names))]
-        for name, option, value in re.findall(r"`(\w+)`(?:, `(\w+)=(\S+)`)?", kind):
-            model = getattr(evenspan, name)(2, **({option: ast.literal_eval(value)} if option else {}))
-            assert of_estimator(model) in (*known[:1], name, "Null-it-out PCA"), kind
-    assert meaning("FairPCA").method == "Min-max loss" != meaning("Fair PCA").method

@@ -80,20 +80,3 @@ def test_keys_lead_to_the_numbers_of_the_library(browser, html, name):
     assert {int(one) for one, *_ in page.evaluate(SHOWN)} == {1}
     assert page.trouble == []
     context.close()
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_without_scripts_there_is_a_figure(browser, site, name):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(f"{site}{name}")
-    assert not page.locator(".slider label").is_visible()
-    assert page.locator(".slider svg").is_visible()
-    shown = page.locator(".slider [data-position]:not([display])").all()
-    assert {one.get_attribute("data-position") for one in shown} == {
-        page.locator(".slider input").get_attribute("value")
-    }
-    sentence = page.locator(".slider p").inner_text()
-    assert sentence in page.locator(".slider svg").get_attribute("aria-label")
-    assert page.locator("figure:has(.slider) figcaption").is_visible()
-    context.close()

@@ -112,9 +112,8 @@ def test_lower_bound_is_below_every_projection(G):
 SETTINGS = [(0.05, 0.0), (0.1, 0.5), (0.15, 2.5)]
 
 
-@pytest.mark.parametrize("retraction", ["qr", "polar"])
 @pytest.mark.parametrize("G", [2, 3])
-def test_v_form_and_u_form_reach_the_same_projector(G, retraction):
+def test_v_form_and_u_form_reach_the_same_projector(G):
     matrices, shares, _ = problem(G, d=6)
     # A scale at which the step is a fraction of the largest stable one: a longer one blows up rounding errors.
     matrices /= np.linalg.norm(matrices, 2, axis=(1, 2)).max(axis=0)
@@ -124,7 +123,7 @@ def test_v_form_and_u_form_reach_the_same_projector(G, retraction):
         start = random_starts(np.random.default_rng(seed), 1, 1, 6, k)[0]
         one = RobustObjective(f.factors[None], f.shifts[None])
         V = _iterate(matrices, one, start, 40)[0][0].T
-        U = u_form(matrices, f, complement(start[0].T), 40, retraction=retraction)
+        U = u_form(matrices, f, complement(start[0].T), 40)
         np.testing.assert_allclose(V @ V.T, np.eye(6) - U @ U.T, atol=1e-8)
 
 

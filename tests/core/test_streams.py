@@ -89,7 +89,7 @@ WRONG = {
     "nan": ([(X0, G0), (NAN, G0)], DataError, ["batch 2 (rows 8:16)", "NaN or inf", "1 (1)", "Impute or drop"]),
     "other features": ([(FRAME, G0), (FRAME[["debt", "age", "income"]], G0)], DataError,
                        ["batch 2", "'debt', 'age'", "before it ('age', 'income'"]),
-    "fewer groups": ([(X0, G0), (X0, G0[:5])], GroupError, ["batch 2 (rows 8:16)", "5 group labels for 8 rows"]),
+    "more groups": ([(X0, G0), (X0[:5], G0)], GroupError, ["batch 2 (rows 8:13)", "8 group labels for 5 rows"]),
     "other labels": ([(X0, G0), (X0, np.arange(8))], GroupError, ["batch 2", "strings, whole numbers"]),
     "no pair": ([(X0, G0), X0], DataError, ["batch 2 (from row 8)", "a ndarray", "(X, groups)"]),
     "empty": ([(X0[:0], G0[:0])] * 3, DataError, ["the stream is empty", "at least one batch"]),

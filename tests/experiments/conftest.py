@@ -8,13 +8,12 @@ import pytest
 from matplotlib import pyplot as plt
 from sklearn.base import clone
 
-from compendium import paths, store
+from compendium import store
 from compendium.catalogue import experiment
 from compendium.papers.kleindessner2023 import protocol
 from compendium.papers.lee2023 import images
 from compendium.protocol import Study, asked, cells
 from evenspan import RLACE, MMDFairPCA
-from evenspan.core.errors import ResultError
 
 
 @pytest.fixture(scope="session")
@@ -128,18 +127,3 @@ def shift():
         store.write("toy-table", units, record)
 
     return shift
-
-
-@pytest.fixture
-def refuses_what_its_record_does_not_describe(tmp_path, monkeypatch):
-    """A check of what reads a table of ``data/results``: an altered or missing one is refused, with a way out."""
-
-    def check(read, table):
-        path = tmp_path / "results" / table
-        shutil.copytree(paths.data("results", table).parent, path.parent)
-        monkeypatch.setattr(paths, "data", tmp_path.joinpath)
-        path.write_bytes(path.read_bytes().replace(b"e", b"E", 1))
-        with pytest.raises(ResultError, match=rf"{path.name} is missing, or not the one"):
-            read()
-
-    return check

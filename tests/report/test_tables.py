@@ -48,15 +48,6 @@ def test_the_printed_table_has_printed_and_ours_side_by_side():
     assert not classes(tables.result_table(study("compas", 3), caption="All").data), "nothing is printed"
 
 
-def test_a_long_table_is_folded_under_its_caption_and_whole():
-    rows = pd.DataFrame({"n": range(tables.LONGEST_OPEN + 1)})
-    folded = tables.table(rows, caption="All < of them").data
-    summary = f"<summary>{len(rows)} rows: All &lt; of them</summary>"
-    assert folded.startswith(f'<details class="long-table">{summary}')
-    assert folded.count("<td>") == len(rows)
-    assert "<details" not in tables.table(rows.iloc[:-1], caption="Some").data
-
-
 def test_numbers_as_printed_and_no_number_is_a_dash():
     assert tables.mean_and_spread(81.314, 1.234) == "81.31 ± 1.23"
     assert tables.mean_and_spread(0.0436, 0.02) == "0.044 ± 0.020"
@@ -75,30 +66,6 @@ def test_links_lead_to_stored_files():
 
 
 def test_a_sentence_is_text_not_markup_and_says_what_is_unknown():
-    assert tables.sentence("a < b & c").data == "<p>a &lt; b &amp; c</p>"
     missing = float("nan")
-    said = tables.sentence(f"{missing:.2f} of {-missing:+.1%}, ({missing}): nanometres, Nan, dt_nan").data
-    assert said == "<p>unknown of unknown, (unknown): nanometres, Nan, dt_nan</p>"
-
-
-def test_a_method_in_the_place_of_pca():
-    rows = pd.DataFrame(
-        [
-            ("PCA", "gap", 0.5),
-            ("PCA", "kept", 80.0),
-            ("Fair", "gap", 0.01),
-            ("Fair", "kept", 70.0),
-            ("None", "gap", None),
-        ],
-        columns=["method", "metric", "mean"],
-    )
-    said = tables.in_place_of_pca(rows, "Fair", ["kept", "other", "gap"], where="k = 2").data
-    assert said == "<p>Fair in the place of PCA (k = 2): kept 80 → 70, gap 0.5 → 0.01.</p>"
-    assert tables.in_place_of_pca(rows, "None", ["gap"]).data == "<p>None has no answer here.</p>"
-
-
-def test_csv_beside_a_figure_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "build", lambda *parts: tmp_path.joinpath(*parts))
-    markup = tables.csv_link(pd.DataFrame({"n": [1, 2]}), "some/where", up=1).data
-    assert 'href="../_static/numbers/some/where.csv"' in markup
-    assert (tmp_path / "numbers/some/where.csv").read_text() == "n\n1\n2\n"
+    said = tables.sentence(f"{missing:.2f} of {-missing:+.1%}, a < b: nanometres, Nan, dt_nan").data
+    assert said == "<p>unknown of unknown, a &lt; b: nanometres, Nan, dt_nan</p>"

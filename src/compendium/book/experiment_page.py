@@ -7,7 +7,6 @@ Style sheets hide the others; without them, and on paper, the tabs follow each o
 is a page without tabs.
 """
 
-import ast
 import html
 import json
 import re
@@ -21,8 +20,7 @@ from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
 from ..ledger.claims import claims, registered
-from ..ledger.links import slug
-from ..ledger.page import raw
+from ..ledger.page import raw, slug
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Result
 from ..protocol import RUNS_UNITS
@@ -115,17 +113,10 @@ def number_cells(notebook: NotebookNode) -> None:
 
 def with_values(source: str, values: Mapping[str, Scalar]) -> str:
     """The cell of the parameters with the values of a run in the place of the defaults; its comments stay."""
-    lines = source.splitlines()
-    for node in ast.parse(source).body:
-        name = node.targets[0].id
-        if ast.literal_eval(node.value) != values[name]:
-            value = values[name]
-            text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
-            line = lines[node.lineno - 1].encode()
-            lines[node.lineno - 1] = (
-                line[: node.value.col_offset].decode() + text + line[node.value.end_col_offset :].decode()
-            )
-    return "\n".join(lines)
+    for name, value in values.items():
+        line = f"{name} = {json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)}"
+        source = re.sub(rf"^{name} = .*?(?=  #|$)", line.replace("\\", r"\\"), source, flags=re.MULTILINE)
+    return source
 
 
 def _rename_figures(notebook: NotebookNode, execution: str) -> None:
@@ -152,14 +143,9 @@ def label(entry: Experiment, execution: str) -> str:
     return ", ".join(words)
 
 
-def cost(entry: Experiment, execution: str) -> str:
-    """What the stored units of an execution took together; a dash where none is stored."""
-    units = store.units_of(entry.id).values()
-    took = [unit.record["seconds"] for unit in units if len(entry.runs) == 1 or unit.path.stem == execution]
-    seconds = sum(took)
-    if seconds < 90:
-        return f"{seconds:.0f} s" if took else "–"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+def cost(entry: Experiment) -> str:
+    """What the stored units of an experiment took together."""
+    return f"{sum(unit.record['seconds'] for unit in store.units_of(entry.id).values()) / 60:.1f} min"
 
 
 def takeaway(entry: Experiment, execution: str) -> str:
@@ -190,7 +176,7 @@ def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     return raw(
         (f'<p class="takeaway">{said}</p>\n' if said else "")
         + f'<details class="parameters"><summary>Parameters: {html.escape(line)}</summary>\n<ul>{items}</ul>\n'
-        f"<p>Run it again: <code>{again}</code></p><p>Full run: {cost(entry, execution)}</p></details>"
+        f"<p>Run it again: <code>{again}</code></p><p>Full run of all: {cost(entry)}</p></details>"
     )
 
 

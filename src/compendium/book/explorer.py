@@ -15,7 +15,6 @@ from evenspan.core.moments import GroupMoments
 from evenspan.methods import METHODS
 from evenspan.metrics.linear_map import map_errors
 
-from .. import records
 from ..data import group_moments
 from ..data.registry import entry
 from ..looks import looks
@@ -79,7 +78,7 @@ def boundary(joint: JointRange) -> list[tuple[float, float]]:
 
 def data() -> dict:
     """The data of the page: looks of the methods, and every data set."""
-    return records.computed_once("explorer") or {"methods": marks(), "sets": [data_set(name) for name in names()]}
+    return {"methods": marks(), "sets": [data_set(name) for name in names()]}
 
 
 def marks() -> list[dict]:

@@ -20,7 +20,7 @@ from evenspan.clustering import (
     VariationalFairClustering,
 )
 from evenspan.core.errors import ConfigurationError, ExecutionError, FairWarning, GroupError
-from evenspan.core.moments import GroupMoments
+from evenspan.core.estimator import PointsEstimator
 from evenspan.methods import METHODS
 from evenspan.representation import FairKernelPCA
 
@@ -89,30 +89,20 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
             fitted, groups, refusal = make().fit(X, sensitive_features=three), ANY, ""
         except (GroupError, ConfigurationError) as error:
             fitted, groups, refusal = make().fit(X, sensitive_features=two), TWO, str(error)
-        needs = MOMENTS if _answers_from(make(), GroupMoments.from_data(X, two)) else ROWS
+        points = not hasattr(fitted, "fit_moments") or isinstance(fitted, PointsEstimator)
     certificate = getattr(fitted, "certificate_", None)
     return {
         "class": type(fitted).__name__,
         "alike": alike,
         "groups": groups,
         "refusal": refusal,
-        "needs": needs,
+        "needs": ROWS if points else MOMENTS,
         "certificate": NONE if certificate is None else MET if certificate.is_optimal(CLOSED) else BOUND,
         "certifies": "" if certificate is None else certificate.problem,
         "new rows": hasattr(fitted, "transform") or hasattr(fitted, "predict"),
         "quantities": "numeric_attributes" in fitted.get_params(),
         "label": "criterion" in fitted.get_params(),
     }
-
-
-def _answers_from(estimator: BaseEstimator, moments: GroupMoments) -> bool:
-    """Whether an estimator fits to group moments; one that says that it needs the points does not."""
-    try:
-        return hasattr(estimator, "fit_moments") and estimator.fit_moments(moments) is not None
-    except ConfigurationError as error:
-        if "needs the points" not in str(error):
-            raise
-        return False
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import logging
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -28,15 +27,22 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from compendium import paths, processes, records, workers
+from compendium import paths, records, workers
 from compendium.catalogue import catalogue
 from compendium.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
-from . import engine, once
+from . import engine
 
+#: What many pages show and the build computes once, and the function behind each: pages read the value
+#: (:func:`compendium.records.computed_once`); everywhere else it is computed when it is asked for.
+ONCE = {
+    "ledger": "compendium.ledger.table:ledger",
+    "claims": "compendium.ledger.claims:claims",
+    "contradictions": "compendium.ledger.contradictions:resolved",
+}
 #: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
-SECONDS = "4"
+SECONDS = "2"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
 LIBRARIES = (
     "cvxpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "numpy", "pandas", "pooch", "scipy.linalg",
@@ -45,7 +51,7 @@ LIBRARIES = (
     "sklearn.svm", "threadpoolctl",
 )  # fmt: skip
 #: Code that only assembles pages.
-_ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages", "stage")}
+_ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages")}
 # Written once per machine by Matplotlib; it says nothing about the notebook.
 _HARMLESS = re.compile(r"^Matplotlib is building the font cache.*\n?", re.MULTILINE)
 
@@ -70,7 +76,7 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
     Values are for names in the cell tagged ``parameters``; an unknown name or another type is an error. So is a cell
-    that raised or wrote to standard error: the notebook up to that cell is then kept under ``_build/failed/``.
+    that raised or wrote to standard error.
     """
     check(parameters, defaults(read(source)), source)
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
@@ -92,16 +98,14 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
     notebook = read(source)
     check(parameters, defaults(notebook), source)
-    failed = paths.build("failed", f"{target.parent.name}-{target.name}")
-    failed.unlink(missing_ok=True)
     logging.getLogger("papermill").setLevel(logging.ERROR)
     with clean_room() as room:
-        prepared, executed = room / "in.ipynb", room / "out.ipynb"
+        prepared = room / "in.ipynb"
         nbformat.write(notebook, prepared)
         try:
             result = papermill.execute_notebook(
                 str(prepared),
-                str(executed),
+                None,
                 dict(parameters),
                 engine_name=engine.InThisProcess.name,
                 kernel_name="python3",
@@ -111,31 +115,25 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
                 cwd=str(paths.root()),
             )
         except PapermillExecutionError as error:
-            what = f"{error.ename}: {COLOUR.sub('', error.evalue)}"
-            raise ExecutionError(_kept(source, executed, failed, error.source, what)) from None
-        normalise(result)
-        for cell in result.cells:
-            noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
-            if noise.strip():
-                what = f"it wrote to standard error: {COLOUR.sub('', noise).strip()}"
-                raise ExecutionError(_kept(source, executed, failed, cell.source, what))
-            if "outputs" in cell:
-                cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
-    target.parent.mkdir(parents=True, exist_ok=True)
+            raise _failed(source, error.source, f"{error.ename}: {error.evalue}") from None
+    normalise(result)
+    for cell in result.cells:
+        noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
+        if noise.strip():
+            raise _failed(source, cell.source, f"it wrote to standard error: {noise}")
+        if "outputs" in cell:
+            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]
     records.write(target, f"{nbformat.writes(result)}\n".encode())
 
 
-def _kept(source: Path, executed: Path, failed: Path, cell: str, what: str) -> str:
-    """Keep the notebook up to the cell that failed, and say where it is."""
-    failed.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(executed, failed)
+def _failed(source: Path, cell: str, what: str) -> ExecutionError:
     first = next((line.strip() for line in cell.splitlines() if line.strip()), "")
-    what = shorten(what.strip(), 600, placeholder=" ...")
-    return f"{source}: the cell that begins with\n  {first}\nfailed: {what}\nThe notebook up to there: {failed}"
+    what = shorten(COLOUR.sub("", what), 600, placeholder=" ...")
+    return ExecutionError(f"{source}: the cell that begins with\n  {first}\nfailed: {what}")
 
 
 class Page(NamedTuple):
-    """A page to be made, or a value that many pages show (:mod:`compendium.book.once`), which has no source."""
+    """A page to be made, or a value that many pages show, which has no source."""
 
     name: str
     source: Path | None
@@ -143,10 +141,18 @@ class Page(NamedTuple):
     parameters: Mapping[str, Any]
 
 
-def values() -> Iterator[Page]:
+def values() -> list[Page]:
     """What is computed once for all pages."""
-    for name in once.COMPUTED:
-        yield Page(name, None, paths.build("once", f"{name}.json"), {})
+    return [Page(name, None, paths.build("once", f"{name}.json"), {}) for name in ONCE]
+
+
+def write_value(name: str, target: Path) -> None:
+    """Compute one of them anew and write it: tables as their columns and rows."""
+    os.environ.pop(records.ONCE, None)
+    module, _, function = ONCE[name].partition(":")
+    value = getattr(importlib.import_module(module), function)()
+    table = {"columns": list(value), "data": value.to_numpy(dtype=object).tolist()}
+    records.write(target, json.dumps(table, ensure_ascii=False).encode())
 
 
 def chapters() -> list[str]:
@@ -191,7 +197,8 @@ def digest(one: Page) -> str:
 def _files() -> dict[str, str]:
     """All code and data that a page may read, by name, with their digests."""
     root = paths.root()
-    found = [root / "requirements.lock", root / "experiments.yml", *root.glob("src/**/*.py")]
+    found = [root / "requirements.lock", root / "experiments.yml"]
+    found += [*root.glob("src/**/*.py"), *root.glob("src/**/*.yml")]
     found += [path for path in paths.data().rglob("*") if path.is_file()]
     names = {path.relative_to(root).as_posix(): path for path in found}
     return {name: _digest(path) for name, path in sorted(names.items()) if name not in _ASSEMBLES}
@@ -221,7 +228,7 @@ def make(wanted: list[Page], jobs: int) -> bool:
     def work(name: str) -> float:
         one, start = stale[name][0], time.perf_counter()
         if one.source is None:
-            once.write(one.name, one.target)
+            write_value(one.name, one.target)
         else:
             page(one.source, one.target, one.parameters)
         return time.perf_counter() - start
@@ -252,9 +259,9 @@ def main() -> int:
             return 0
         for name in LIBRARIES:
             importlib.import_module(name)
-        with processes.alone("make book"):
+        with workers.alone("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
-            well = make(list(values()), given.jobs)
+            well = make(values(), given.jobs)
             _digest.cache_clear()
             return 0 if well and make(list(pages()), given.jobs) else 1
     except (FairError, OSError) as error:

@@ -13,7 +13,7 @@ from ..catalogue import experiment
 from ..ledger import state as ledger_state
 from ..ledger.claims import ANSWERS, badge, claims
 from ..ledger.heat import mark
-from ..ledger.links import stored
+from ..ledger.page import stored
 from ..ledger.table import columns, counts, judged_numbers, ledger, tally
 from ..ledger.verdicts import Kind, Result
 from ..protocol import Study

@@ -1,28 +1,15 @@
 """Where the papers contradict themselves or one another: described in ``data/paper/contradictions.csv``, resolved here.
 
-The file holds neutral descriptions only: what is said, where, and what is held against it. Which of the two holds is
-computed, by a check for every contradiction: a recount of the printed tables, a computation, or our stored runs.
+The file says neutrally what is said, where, and what is held against it. Which of the two holds is computed: it follows
+from ``claims``, or from a check of a room (``CONTRADICTIONS``), a recount, a computation, or our stored runs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from .. import paths, records
-from ..claim_rules import (
-    BOTH,
-    FIRST,
-    HOLDS,
-    IN_PART,
-    NEITHER,
-    NOT_JUDGED,
-    NOT_SO,
-    PART,
-    PENDING,
-    SECOND,
-    UNDECIDED,
-    Numbers,
-)
+from ..claim_rules import BOTH, FIRST, HOLDS, IN_PART, NEITHER, NOT_JUDGED, NOT_SO, PART, PENDING, SECOND, UNDECIDED
 from ..store import MissingNumbersError
 from .claims import answering, registered, shown
 from .verdicts import Result
@@ -37,16 +24,8 @@ MARKS = {
     UNDECIDED: Result.NO_TEST,
     PENDING: Result.NO_TEST,
 }
-#: Raises MissingNumbersError as long as stored results that are needed are missing.
-Check = Callable[[], tuple[str, Numbers | str]]
-
-
-def checks() -> Mapping[str, Check]:
-    """The checks by contradiction: what follows from claims, and those of the rooms (``CONTRADICTIONS``)."""
-    found = dict(CHECKS)
-    for module in answering().values():
-        found |= getattr(module, "CONTRADICTIONS", {})
-    return found
+#: Columns of the outcomes that follow from answers, the weakest first, and what they are where they are blank.
+OUTCOMES = {"not_so": (NOT_SO, SECOND), "in_part": (IN_PART, PART), "holds": (HOLDS, FIRST)}
 
 
 def described() -> pd.DataFrame:
@@ -58,76 +37,36 @@ def resolved() -> pd.DataFrame:
     """The descriptions with ``outcome`` and ``evidence``, computed now."""
     if (known := records.computed_once("contradictions")) is not None:
         return known
-    frame, check, found = described(), checks(), []
-    for name in frame["id"]:
+    frame, checks, found = described(), {}, []
+    for module in answering().values():
+        checks |= getattr(module, "CONTRADICTIONS", {})
+    for row in frame.to_dict("records"):
         try:
-            outcome, evidence = check[name]()
+            outcome, evidence = by_claims(row) if row["claims"] else checks[row["id"]]()
         except MissingNumbersError:
             outcome, evidence = PENDING, "Results that it needs are not stored in this checkout."
         found.append((outcome, shown(evidence)))
     return frame.join(pd.DataFrame(found, columns=["outcome", "evidence"]))
 
 
-class ByClaim:
-    """A check that follows from claims: the weakest of their answers on one side decides.
+def by_claims(row: Mapping[str, str]) -> tuple[str, str]:
+    """What follows from claims: the weakest of their answers on one side decides.
 
-    The side ``printed`` decides where the tables are held against the words; ``here`` where theory, a computation or
-    our runs are. So a contradiction and a claim about the same thing are one computation, and cannot disagree.
-    ``holds``, ``in_part`` and ``not_so`` are the outcomes of the answers; ``also`` is what else is to be said.
+    Of what a recount shows the side ``printed``, where the tables are held against the words, and else ``here``. So a
+    contradiction and a claim about the same thing are one computation, and cannot disagree.
     """
-
-    def __init__(self, *claims: str, side="here", also="", holds=FIRST, in_part=PART, not_so=SECOND) -> None:
-        self.claims, self.side, self.also = claims, side, also
-        self.outcomes = {NOT_SO: not_so, IN_PART: in_part, HOLDS: holds}  # the weakest answer first
-
-    def of(self, answers: list[str]) -> str:
-        """The outcome for these answers to the claims."""
-        if not set(answers) <= set(self.outcomes):
-            return UNDECIDED
-        return next(outcome for answer, outcome in self.outcomes.items() if answer in answers)
-
-    def __call__(self) -> tuple[str, str]:
-        known = registered()
-        found = {claim: known[claim][1]() for claim in self.claims}
-        answers = [getattr(answer, self.side) or "" for answer in found.values()]
-        if NOT_JUDGED in answers:
-            raise MissingNumbersError(f"Not judged yet: {', '.join(self.claims)}.")
-        words = [f"{shown(found[c].numbers)} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
-        return self.of(answers), " ".join([*words, self.also]).rstrip()
+    side, known = "printed" if row["known_by"] == "recount" else "here", registered()
+    found = {claim: known[claim][1]() for claim in row["claims"].split()}
+    answers = [getattr(answer, side) or "" for answer in found.values()]
+    if NOT_JUDGED in answers:
+        raise MissingNumbersError(f"Not judged yet: {row['claims']}.")
+    words = [f"{shown(found[c].numbers)} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
+    return outcome_of(row, answers), " ".join([*words, row["also"]]).rstrip()
 
 
-#: Claim V08 is the rate of Theorem 4.3.
-_RATE = "The rate itself is that of the best iterate; claim V08 judges it."
-_NOTATION = (
-    "Read as 'a size of this order suffices', with each accuracy told by its exponent and S as the difference of the "
-    "group covariances, the sizes can be compared with runs."
-)
-_REFERENCES = (
-    "Of the two numbers of the reference the one in the timing paragraph is that of a data repository; the other is "
-    "meant."
-)
-CHECKS: Mapping[str, Check] = {
-    # Words against printed times: our times decide.
-    "X01": ByClaim("R11"),
-    "X02": ByClaim("R09"),
-    "X03": ByClaim("R12", "R13", side="printed"),
-    "X04": ByClaim("R15", side="printed"),
-    "X05": ByClaim("R17", side="printed"),
-    "X09": ByClaim("R21"),
-    "X11": ByClaim("R22", holds=SECOND, not_so=FIRST),
-    "X12": ByClaim("R05"),
-    "X13": ByClaim("R03"),
-    "X14": ByClaim("R24", also=_REFERENCES),
-    "X16": ByClaim("L02"),
-    "X17": ByClaim("L04", holds=BOTH, in_part=UNDECIDED, not_so=UNDECIDED, also=_NOTATION),
-    # The sentences describe the table without the faces: there both hold.
-    "X19": ByClaim("V18", "V20", side="printed", in_part=BOTH),
-    "X20": ByClaim("V21", side="printed"),
-    "X21": ByClaim("V17", side="printed"),
-    "X22": ByClaim("V25"),
-    "X24": ByClaim("V01"),
-    "X25": ByClaim("V11"),
-    "X26": ByClaim("V04", "V05", in_part=SECOND),
-    "X27": ByClaim("V07", holds=UNDECIDED, in_part=UNDECIDED, also=_RATE),
-    "X28": ByClaim("Z10", side="printed"),
-}
+def outcome_of(row: Mapping[str, str], answers: Iterable[str]) -> str:
+    """The outcome of a contradiction for these answers to its claims."""
+    outcomes = {answer: row[column] or default for column, (answer, default) in OUTCOMES.items()}
+    if not set(answers) <= set(outcomes):
+        return UNDECIDED
+    return next(outcome for answer, outcome in outcomes.items() if answer in answers)

@@ -5,14 +5,17 @@ download of what is shown. A row is named after its cell, so that it can be link
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from html import escape
 
 import pandas as pd
 from IPython.display import HTML
 
+from .. import paths
+from ..catalogue import Experiment, catalogue
+from ..store import units_of
 from . import heat as ledger_heat
-from . import links as ledger_links
 from . import state as ledger_state
 from .claims import ANSWERS, badge, claims
 from .heat import anchor, percent, shown
@@ -137,7 +140,7 @@ def _row(row: dict[str, str]) -> str:
     cells = [
         Result(row["result"]).badge() + ledger_heat.off(row),
         *(escape(text) for text in (*texts, *numbers, *off, why, percent(row["chance"]))),
-        ledger_links.of_number(row),
+        of_number(row),
     ]
     opening = f'<tr id="{anchor(row["cell"])}" data-cell="{row["cell"]}">'
     return opening + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>\n"
@@ -150,7 +153,7 @@ def _claims(frame: pd.DataFrame) -> str:
         "Paper": frame["paper"],
         "What it says": frame["claim"].map(escape),
         "Numbers": frame["evidence"].map(escape),
-        "Where": [ledger_links.of_claim(row) for row in frame.to_dict("records")],
+        "Where": [of_claim(row) for row in frame.to_dict("records")],
     }
     return choices("claims", pd.DataFrame(shown), {"Answer": "answer", "Paper": "claim-paper"}).data
 
@@ -162,3 +165,53 @@ def _scroll(label: str, table: str) -> str:
 
 def _pair(value: str, std: str) -> str:
     return f"{value}\u00a0±\u00a0{std}" if value and std else value  # never broken into two lines
+
+
+# -- where links lead -----------------------------------------------------------------------------------------------
+
+
+def page_of(entry: Experiment, execution: str, name: str = "") -> str:
+    """Address of an execution on the page of its experiment, or of what has a name there.
+
+    Where an experiment has several executions, the names of each begin with its own.
+    """
+    place = "-".join(filter(None, [execution if len(entry.executions) > 1 else "", name]))
+    return f"experiments/{entry.id}.html" + (f"#{place}" if place else "")
+
+
+def stored(files: str) -> str:
+    """Links to the rows and the record of an execution."""
+    return f'<a href="{files}.csv">CSV</a> <a href="{files}.json">record</a>'
+
+
+def of_number(row: dict[str, str]) -> str:
+    """Links of a row: itself, its page, the stored results with their records, and the data card."""
+    links = [f'<a href="#{anchor(row["cell"])}">{escape(row["cell"])}</a>']
+    if row["execution"]:
+        links.append(f'<a href="{page_of(catalogue()[row["experiment"]], row["execution"])}">page</a>')
+    units = units_of(row["experiment"])
+    for name in dict.fromkeys(units[task].path.stem for task in row["tasks"].split()):
+        links.append(stored(f"_static/results/full/{row['experiment']}/{name}"))
+    if card := row["data_card"]:
+        links.append(f'<a href="data/cards/{card}.html">data</a>')
+    return " ".join(links)
+
+
+def of_claim(row: dict[str, str]) -> str:
+    """Links of a claim: itself, the experiment that answers it, the chapter with all verdicts."""
+    claim, chapter = row["id"], f"papers/{row['paper']}/verdicts"
+    links = [f'<a href="#claim-{claim}">{claim}</a>']
+    if experiment := row["experiment"]:
+        links.append(f'<a href="experiments/{experiment}.html">{experiment}</a>')
+    if (paths.root() / "book" / f"{chapter}.md").is_file():
+        links.append(f'<a href="{chapter}.html#claim-{claim}">verdicts</a>')
+    return " ".join(links)
+
+
+def slug(heading: str) -> str:
+    """The name that a heading has on its page.
+
+    >>> slug("What differs, and why")
+    'what-differs-and-why'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-").lstrip("0123456789-")

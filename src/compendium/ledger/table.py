@@ -9,13 +9,12 @@ chance agreement: how often our result of another method of the same table would
 
 import math
 import operator
-from collections import defaultdict
+from collections import defaultdict, namedtuple
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,15 +46,8 @@ _place = operator.attrgetter("stem", "dataset", "metric", "k", "split")
 _quantity = operator.attrgetter("paper", "method", "metric", "k", "split")
 
 
-class Key(NamedTuple):
-    """Which number of a published table a cell holds."""
-
-    stem: str
-    dataset: str
-    method: str
-    metric: str
-    k: str
-    split: str
+#: Which number of a published table a cell holds.
+Key = namedtuple("Key", "stem dataset method metric k split")
 
 
 def _key(cell) -> Key:
@@ -319,12 +311,3 @@ def to_csv(frame: pd.DataFrame) -> bytes:
 def path() -> Path:
     """Where the committed ledger is."""
     return paths.data("results", "ledger.csv")
-
-
-def check(frame: pd.DataFrame) -> None:
-    """Raise if the committed ledger is not the one that the committed results give."""
-    if not path().is_file() or path().read_bytes() != to_csv(frame):
-        raise ResultError(
-            f"{path()} is not what the results give: a result, a rule or a published table changed, or the file was "
-            "edited by hand. Write it again (python -m compendium ledger) and read the change."
-        )

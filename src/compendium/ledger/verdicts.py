@@ -128,7 +128,7 @@ def judge(
             return Verdict(Kind.EXACT, **deviations)
         close = rules.close
         share = close["relative"] if my_sd else close["relative_without_spread"]
-        allowed = {f"{_percent(share)} of the published number": share * abs(theirs)}
+        allowed = {f"{(share * 100).normalize():f} % of the published number": share * abs(theirs)}
         if my_sd and draws:
             words = f"{close['standard_errors']:f} standard errors of the difference of the means"
             allowed[words] = close["standard_errors"] * _standard_error(their_sd, my_sd, *draws)
@@ -169,7 +169,3 @@ def _side(one: Decimal, other: Decimal, unit: Decimal) -> int:
     """-1, 0 or 1: the side of ``other`` on which ``one`` stands after rounding to the printed digits."""
     one, other = one.quantize(unit), other.quantize(unit)
     return (one > other) - (one < other)
-
-
-def _percent(share: Decimal) -> str:
-    return f"{(share * 100).normalize():f} %"

@@ -18,17 +18,8 @@ FOLDER = "EVENSPAN_LIVE"
 #: Bytes of memory that a kernel may take.
 MEMORY = 6 * 2**30
 #: What Python tells before it changes a file, and which of the arguments are the places that change.
-CHANGES = {
-    "os.chmod": (0,),
-    "os.link": (1,),
-    "os.mkdir": (0,),
-    "os.remove": (0,),
-    "os.rename": (0, 1),
-    "os.rmdir": (0,),
-    "os.symlink": (1,),
-    "os.truncate": (0,),
-    "os.utime": (0,),
-}
+CHANGES = dict.fromkeys(("os.chmod", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.utime"), (0,))
+CHANGES |= {"os.link": (1,), "os.rename": (0, 1), "os.symlink": (1,)}
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
 

@@ -11,12 +11,6 @@ from compendium.book import pages as book
 from compendium.catalogue import PROFILES, Experiment, experiment
 from evenspan.core.errors import ConfigurationError
 
-#: What each profile does, for the panel of parameters.
-COSTS = {
-    "embedded": "computed in a minute or two; of a published setting, what takes longer is read",
-    "full": "the whole protocol on the raw data",
-}
-
 
 def page(name: str, execution: str = "") -> dict:
     """The notebook of a page with the parameters of an execution, and a field for each of its parameters.
@@ -46,12 +40,12 @@ def page(name: str, execution: str = "") -> dict:
         }
         for name, value in values.items()
     ]
-    cost = experiment_page.cost(entry, execution)
     return {
         "title": f"{entry.id}-{execution}",
         "notebook": notebook,
         "parameters": fields,
-        "cost": f"embedded: {COSTS['embedded']}; full: {COSTS['full']}" + (f", {cost} here" if cost != "–" else ""),
+        "cost": "embedded: computed in a minute or two; of a published setting, what takes longer is read; full: the "
+        f"whole protocol on the raw data, {experiment_page.cost(entry)}",
     }
 
 

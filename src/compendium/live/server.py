@@ -132,45 +132,28 @@ class PageHandler(_Answering):
         await self.answer(pages.parameters, str(asked.get("name")), dict(asked.get("values") or {}))
 
 
-@web.stream_request_body
 class TableHandler(_Answering):
-    """A table of the reader's own comes in piece by piece (PUT); answered by its columns."""
-
-    async def prepare(self):
-        found = super().prepare()
-        if found is not None:
-            await found
-        self.request.connection.set_max_body_size(tables.LARGEST)
-        if self.current_user:
-            self.table = tables.Incoming(self.settings["evenspan_tables"], self.path_kwargs["name"])
-
-    def data_received(self, chunk):
-        if self.current_user:
-            self.table.take(chunk)
+    """A table of the reader's own comes in (PUT); answered by its columns."""
 
     @web.authenticated
-    async def put(self, name):  # the name is taken in prepare
-        await self.answer(self.table.close)
+    async def put(self, name):
+        await self.answer(self.settings["evenspan_audits"].take, name, self.request.body)
 
 
 class AuditHandler(_Answering):
     """An audit begins (POST), says how far it is (GET), and is ended (DELETE)."""
 
-    @property
-    def audits(self) -> tables.Audits:
-        return self.settings["evenspan_audits"]
-
     @web.authenticated
     async def post(self, key=""):
-        await self.answer(self.audits.begin, self.get_json_body() or {})
+        await self.answer(self.settings["evenspan_audits"].begin, self.get_json_body() or {})
 
     @web.authenticated
     async def get(self, key=""):
-        await self.answer(self.audits.state, key)
+        await self.answer(self.settings["evenspan_audits"].state, key)
 
     @web.authenticated
     async def delete(self, key=""):
-        await self.answer(self.audits.end, key)
+        await self.answer(self.settings["evenspan_audits"].end, key)
 
 
 class Live(ServerApp):
@@ -180,7 +163,7 @@ class Live(ServerApp):
         super().init_webapp()
         html, base = paths.build("html"), self.base_url
         audits = tables.Audits(Path(self.root_dir))
-        self.web_app.settings |= {"evenspan_tables": audits.tables, "evenspan_audits": audits}
+        self.web_app.settings["evenspan_audits"] = audits
         routes = [
             (r"/book/(.*)", BookHandler, {"path": str(html), "default_filename": "index.html"}),
             (r"/live/page", PageHandler, {}),
@@ -259,6 +242,8 @@ def _configuration(folder: Path, port: int, ip: str) -> Config:
                 "port": port,
                 "open_browser": False,
                 "root_dir": str(folder),
+                "max_body_size": tables.LARGEST,
+                "max_buffer_size": tables.LARGEST,
                 "terminals_enabled": False,
                 "jpserver_extensions": {},
                 "kernel_manager_class": WarmKernels,

@@ -13,40 +13,11 @@ from evenspan.auditing import read
 from evenspan.core.errors import ConfigurationError, FairError
 
 #: The largest table in bytes.
-LARGEST = 2 * 2**30
+LARGEST = 2**30
 #: Bytes of memory that an audit may take.
 MEMORY = 6 * 2**30
 #: Audits at once.
 MOST = 2
-
-
-class Incoming:
-    """A table on its way in: its file below the folder, which goes again if it cannot be read."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self.key = secrets.token_hex(8)
-        (folder / self.key).mkdir(parents=True)
-        self.path = folder / self.key / (Path(name).name.lstrip(".") or "table")
-        self.stream = self.path.open("wb")
-
-    def take(self, piece: bytes) -> None:
-        """Keep the next bytes of it."""
-        self.stream.write(piece)
-
-    def close(self) -> dict:
-        """That all of it is here: the key by which an audit finds it, and its columns."""
-        self.stream.close()
-        try:
-            return {"key": self.key, "columns": columns(self.path)}
-        except FairError:
-            self.path.unlink()
-            self.path.parent.rmdir()
-            raise
-
-
-def columns(path: Path) -> list[str]:
-    """The names of a table's columns."""
-    return list(read.open_table(str(path)).columns)
 
 
 class Audits:
@@ -57,6 +28,19 @@ class Audits:
         self.tables.mkdir()
         self.reports.mkdir()
         self._running: dict[str, subprocess.Popen] = {}
+
+    def take(self, name: str, content: bytes) -> dict:
+        """Keep a table: the key by which an audit finds it, and its columns; one that cannot be read goes again."""
+        key = secrets.token_hex(8)
+        path = self.tables / key / (Path(name).name.lstrip(".") or "table")
+        path.parent.mkdir()
+        path.write_bytes(content)
+        try:
+            return {"key": key, "columns": list(read.open_table(str(path)).columns)}
+        except FairError:
+            path.unlink()
+            path.parent.rmdir()
+            raise
 
     def begin(self, asked: Mapping) -> str:
         """Start ``evenspan audit``; the key of the audit."""
@@ -78,15 +62,14 @@ class Audits:
                 stdin=subprocess.DEVNULL,
                 cwd=self.tables,
                 start_new_session=True,
-                preexec_fn=_limit,
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY)),
             )
         return key
 
     def state(self, key: str) -> dict:
         """How far an audit is: what it said last, and whether it ended, and well."""
-        process = self._process(key)
         said = self._said(key).read_text(encoding="utf-8", errors="replace").strip()
-        return {"said": said, "code": process.poll()}
+        return {"said": said, "code": self._process(key).poll()}
 
     def end(self, key: str) -> None:
         """Stop an audit with all that it started."""
@@ -101,7 +84,3 @@ class Audits:
 
     def _said(self, key: str) -> Path:
         return self.reports / f"{key}.txt"
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, resource.getrlimit(resource.RLIMIT_DATA)[1]))

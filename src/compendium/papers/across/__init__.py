@@ -11,7 +11,5 @@ page of one data set,       ``classifiers.ipynb``       for each of these data s
 chapter *What is left*                                  erasure
 ==========================  ==========================  ==========================================================
 
-``protocol``: which tables, one preparation, one split, the methods fitted to it, and the measures. ``summary``: means,
-ranks, what can be told apart. ``new_rows``: tables as populations, and how often bounds hold. ``tables``, ``figures``:
-what several pages show. No paper made this comparison, so that there are no claims of others to put to the test.
+``protocol``: tables, split, fits, measures. ``summary``: means and ranks. ``new_rows``: how often bounds hold.
 """

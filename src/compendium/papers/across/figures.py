@@ -20,21 +20,18 @@ from ...figures import grid, line_each, panels, plain_numbers
 from ...looks import Look, looks, unregistered
 from .summary import CONTROLS
 
-#: The look of every method of the comparison, by its name in results.
 DRESSED = looks(METHODS)
 WASH, IMPOSSIBLE = "#ececec", "#f3dede"
 #: Measures that are set against the relative error; areas stand for themselves.
-GAINS = ("error gap", "loss gap", "mean distance", "covariance distance", "group AUC", "label AUC")
 AREAS = ("group AUC", "label AUC")
-UPWARDS = ("label AUC",)
+GAINS = ("error gap", "loss gap", "mean distance", "covariance distance", *AREAS)
 PRICES = (0.0, 0.1, 1.0, 10.0)
 
 
 def rank_panels(ranks: pd.DataFrame) -> Figure:
-    """Average ranks, a panel for each measure, of ``tables.rank_rows``: methods differ where bars do not meet.
+    """Average ranks of ``tables.rank_rows``, a panel for each measure, with half a critical difference to either side.
 
-    A bar reaches half a critical difference to either side. Filled are the methods whose bar meets the best one's.
-    """
+    Methods differ where bars do not meet. Filled are the methods whose bar meets the best one's."""
     metrics = list(dict.fromkeys(ranks["metric"]))
     most = int(ranks.groupby("metric")["method"].nunique().max())
     fig, axes = grid(len(metrics), 2, (3.95, 0.235 * most + 0.95), sharex=True)
@@ -60,18 +57,19 @@ def rank_panels(ranks: pd.DataFrame) -> Figure:
 
 
 def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
-    """Gap against the error beyond that of PCA, of ``tables.panels``; what no projection reaches is shaded.
-
-    Axes are linear up to the ends of the frontier, or without one up to the median error and PCA's gap.
-    """
+    """Gap against the error beyond that of PCA, of ``tables.panels``; what no projection reaches is shaded."""
     names, dressed = list(dict.fromkeys(points["dataset"])), _dressed(points["method"])
     across = min(3, len(names))
     fig, axes = grid(len(names), across, (min(COLUMN / across, 4.6), 2.5 if across > 2 else 3.2), (0.0, 1.4))
     for panel, name in zip(axes.flat, names, strict=False):
         some, line = points[points["dataset"] == name], lines[lines["dataset"] == name]
         _frame(panel, some, line)
-        if len(line):
-            _impossible(panel, line)
+        if len(line):  # below and left of the frontier; outside the frame there is more of the same
+            beyond, gaps = line["error"].to_numpy() - 1, line["gap"].to_numpy()
+            (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
+            x = np.concatenate([[left, left, beyond[0]], beyond, [right, right]])
+            panel.fill(x, np.concatenate([[low, high, high], gaps, [gaps[-1], low]]), color=IMPOSSIBLE, zorder=0, lw=0)
+            panel.plot(beyond, gaps, "-", color=INK, linewidth=1.8, zorder=2)
         for method, error, gap in some[["method", "error", "gap"]].itertuples(index=False):
             own = dressed[method]
             look = {"markersize": own.size, "markeredgewidth": 1.2, "clip_on": False} | own.open()
@@ -86,10 +84,7 @@ def frontiers(points: pd.DataFrame, lines: pd.DataFrame) -> Figure:
 
 
 def prices(means: pd.DataFrame) -> Figure:
-    """What a method gets against what it pays: medians over the data sets with quartiles, of one size.
-
-    Measures other than ``AREAS`` are relative to PCA's value on the same data set.
-    """
+    """What a method gets against what it pays, relative to PCA: medians with quartiles over data sets."""
     fig, axes = grid(len(GAINS), 2, (3.95, 3.3), (0.0, 1.3))
     pays = _quartiles(means[means["metric"] == "relative error"])
     for panel, metric in zip(axes.flat, GAINS, strict=False):
@@ -104,8 +99,7 @@ def prices(means: pd.DataFrame) -> Figure:
             panel.plot([x0 - 1, x1 - 1], [y, y], "-", color=own.colour, linewidth=0.9, alpha=0.45, zorder=1)
             panel.plot([x - 1, x - 1], [y0, y1], "-", color=own.colour, linewidth=0.9, alpha=0.45, zorder=1)
             panel.plot(x - 1, y, markersize=own.size, markeredgewidth=1.4, **own.open())
-        title = f"{metric}, {'better upwards' if metric in UPWARDS else 'better downwards'}"
-        panel.set_title(title, fontsize="medium")
+        panel.set_title(f"{metric}, better {'up' if metric == 'label AUC' else 'down'}wards", fontsize="medium")
         panel.set_ylabel("area" if metric in AREAS else "relative to PCA")
         if metric not in AREAS:
             panel.set_yscale("log")
@@ -142,16 +136,6 @@ def classifier_panels(found: pd.DataFrame) -> Figure:
 def _dressed(present: pd.Series) -> dict[str, Look]:
     """The looks of all methods, and of those that a reader added."""
     return looks([*DRESSED, *unregistered(present)])
-
-
-def _impossible(panel: Axes, line: pd.DataFrame) -> None:
-    """The frontier, and all that is below or left of it; outside the frame there is more of the same."""
-    beyond, gap = line["error"].to_numpy() - 1, line["gap"].to_numpy()
-    (left, right), (low, high) = panel.get_xlim(), panel.get_ylim()
-    x = np.concatenate([[left, left, beyond[0]], beyond, [right, right]])
-    y = np.concatenate([[low, high, high], gap, [gap[-1], low]])
-    panel.fill(x, y, color=IMPOSSIBLE, zorder=0, linewidth=0)
-    panel.plot(beyond, gap, "-", color=INK, linewidth=1.8, zorder=2)
 
 
 def _frame(panel: Axes, points: pd.DataFrame, line: pd.DataFrame) -> None:

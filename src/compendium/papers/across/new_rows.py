@@ -1,8 +1,7 @@
 """How often bounds on the gaps in the population hold, and how loose they are: tables as populations that are known.
 
-A sample is half as many rows, drawn with replacement; what methods leave in the population is compared with the bound.
-Level, draws, blocks and methods were fixed before any coverage was seen. Controls: the sample's own gap, and for errors
-the standard errors that normal rows would have.
+A sample is half as many rows, drawn with replacement. Level, draws, blocks and methods were fixed before any coverage
+was seen. Controls: the sample's own gap, and for errors the standard errors that normal rows would have.
 """
 
 import warnings
@@ -25,8 +24,6 @@ from .protocol import in_units_of, prepared
 
 SEED = 2029
 LEVEL = 0.95
-#: Rows of a population; of larger tables so many are drawn.
-MOST_ROWS = 20_000
 #: A gap in squared or plain standard deviations up to which zero is rounding.
 ROUNDING = 1e-9
 #: What is counted: the bound of each gap, and its controls.
@@ -50,9 +47,9 @@ class Population(NamedTuple):
 
 
 def population(dataset: str, groups: str = "") -> Population:
-    """A table as a population: features as in the comparison of all methods, constant ones dropped."""
+    """A table, or 20,000 of its rows, as a population: features as in the comparison of all methods."""
     data = prepared(dataset, groups)
-    rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:MOST_ROWS])
+    rows = np.sort(np.random.default_rng((SEED, 0)).permutation(data.n)[:20_000])
     some = replace(data, X=data.X[rows], y=data.y[rows], groups=data.groups[rows])
     some = in_units_of(GroupMoments.from_data(some.X, some.groups), some)
     return Population(some.X, some.groups, GroupMoments.from_data(some.X, some.groups))

@@ -1,13 +1,9 @@
 """The comparison of all linear methods: tables, one preparation, one split, the methods fitted, and one evaluation.
 
-All of this was fixed before any result was seen. The sensitive attribute and the label are not features; columns that
-are constant on the training part are dropped, each other one is centred and scaled by its training part, all groups
-together. A label is read where the data card says what it means.
-
-An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; V has orthonormal columns, and B = V but for
-LEACE. Errors are mean squared distances between point and reconstruction. The loss of a group is its error less that of
-the best k directions for it, fitted to its training rows: held out it can be negative. The linear classifier is
-Fisher's discriminant of the projected training rows; its AUC and accuracy are held out.
+All was fixed before any result was seen. The sensitive attribute and the label are not features; columns that are
+constant on the training part are dropped, each other one is centred and scaled by its training part, all groups
+together. An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; B = V but for LEACE. A group's loss is
+its error less that of the best k directions for it, fitted to its training rows: held out it can be negative.
 """
 
 import time
@@ -38,10 +34,6 @@ SPLITS = range(10)
 #: Of every group, rounded down.
 TRAIN_SHARE = 0.7
 COMPONENTS = (2, 5, 10)
-#: Directions of relative variance below this are not used by the classifier.
-RCOND = 1e-10
-#: Relative gap below which a certificate counts as closed.
-CLOSED = 1e-6
 
 
 class Table(NamedTuple):
@@ -151,10 +143,7 @@ class Parts:
 
 
 def split_rows(groups: np.ndarray, split: int, most: tuple[float, float] = (np.inf, np.inf)) -> tuple[np.ndarray, ...]:
-    """Row numbers of the training and the held-out part: ``default_rng((SEED, split))`` permutes group after group.
-
-    Of a part with more rows than ``most`` so many are kept, the same share of each group up to rounding.
-    """
+    """Row numbers of the training and the held-out part, at most so many, the same share of each group."""
     rng, found = np.random.default_rng((SEED, split)), []
     orders = [rng.permutation(np.flatnonzero(groups == label)) for label in np.unique(groups)]
     cuts = [np.split(order, [int(TRAIN_SHARE * len(order))]) for order in orders]
@@ -228,7 +217,7 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
             return Fit(None, str(error))
         seconds = time.perf_counter() - start
     answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
-    return Fit(answer, "", seconds, fitted.certificate_.is_optimal(CLOSED))
+    return Fit(answer, "", seconds, fitted.certificate_.is_optimal(1e-6))
 
 
 class Metric(NamedTuple):
@@ -255,7 +244,6 @@ METRICS: Mapping[str, Metric] = {
 POINTS = ("group AUC", "label accuracy", "label AUC")
 #: Rows hold the mean of its squares; what is shown and compared is the root (``summary.means``).
 SQUARED = "mean distance"
-#: Stored beside the metrics; not criteria.
 FACTS = ("certified", "seconds")
 #: What the name of a metric ends with that is a deviation over splits, and the digits that are stored.
 DEVIATION, DIGITS = ", deviation", 7
@@ -295,9 +283,8 @@ class Evaluation:
             "covariance distance": metrics.covariance_gap(projected) / largest if largest > 0 else no_variance,
         }
         if parts.test_points is None:
-            return found | dict.fromkeys(
-                POINTS, (None, "a classifier is judged on points, and only moments are available")
-            )
+            return found | dict.fromkeys(POINTS, (None, "a classifier is judged on points; only moments are available"))
+        # Fisher's discriminant of the projected training rows
         T, member = parts.test_points.X @ B, parts.test_points.groups == parts.train.labels[1]
         found["group AUC"] = metrics.auc(member, discriminant(parts.train.project(B), T))
         if parts.by_label is None:
@@ -318,15 +305,12 @@ class Evaluation:
 def discriminant(moments: GroupMoments, T: np.ndarray) -> np.ndarray:
     """Fisher's score of the rows of T (m, k), the logarithm of the odds of the second of two classes."""
     W = moments.scatters.sum(axis=0) / moments.n
-    w = np.linalg.pinv(W, rcond=RCOND, hermitian=True) @ (moments.means[1] - moments.means[0])
+    w = np.linalg.pinv(W, rcond=1e-10, hermitian=True) @ (moments.means[1] - moments.means[0])
     return (T - 0.5 * moments.means.sum(axis=0)) @ w + np.log(moments.counts[1] / moments.counts[0])
 
 
 def summarised(per_split: list[dict[str, object]]) -> dict[str, float | tuple[None, str]]:
-    """Mean and sample deviation of one method over the splits, to seven digits; or why there is no mean.
-
-    ``certified`` is the share of splits whose certificate closed, ``seconds`` the mean time of a fit.
-    """
+    """Mean and sample deviation of one method over the splits, to seven digits; or why there is no mean."""
     rows: dict[str, float | tuple[None, str]] = {}
     for metric in (*METRICS, *FACTS):
         values = [split[metric] for split in per_split]

@@ -1,16 +1,12 @@
 """What the comparison of all linear methods says: means, ranks, what can be told apart, and which method to use.
 
-The rules, written before the results were seen:
-
-- **Ranks** over the data sets of ``protocol.comparable``, for label metrics those with a label, of the methods that
-  have a value on all. Values equal to five digits are ties; an AUC of the group below 0.5 counts as 0.5.
-- **Differences** by Friedman's test over all ranked methods, and Nemenyi's critical difference (5 %) for two of them.
-  Data sets are the blocks: splits of one data set are not independent.
-- **Guide.** Candidates are the methods within the critical difference of the best average rank, all if Friedman's p is
-  0.05 or more; the one to use has the smallest geometric mean of the relative error. That the book puts the method of
-  the best average rank first was decided when results were known.
+The rules, written before the results were seen. **Ranks** over the data sets of ``protocol.comparable`` (those with a
+label) of methods with a value on all: values equal to five digits tie; an AUC of the group below 0.5 counts as 0.5.
+**Differences** by Friedman's test, and Nemenyi's critical difference (5 %); data sets are the blocks. **Guide**: of the
+methods within it of the best average rank, all if p is 0.05 or more, that with the least geometric mean relative error.
 """
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -59,9 +55,7 @@ def results() -> pd.DataFrame:
 def means(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and 95 % interval of every metric; of squared distances the roots of both.
 
-    The interval is Student's over splits, which share rows: it tells how much a split matters, not how far new data
-    would be.
-    """
+    The interval is Student's over splits, which share rows: it tells how much a split matters."""
     keys = ["dataset", "method", "k", "protocol"]
     values = rows.set_index([*keys, "metric"])["value"]
     found = rows[rows["metric"].isin(METRICS)].rename(columns={"value": "mean"})
@@ -80,8 +74,7 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
 def areas(rows: pd.DataFrame) -> pd.DataFrame:
     """Areas with which classifiers tell the group: means over splits with 95 % intervals, controls first.
 
-    Splits share rows, so that the standard error of the mean is taken as if they had everything in common.
-    """
+    Splits share rows: the standard error of the mean is taken as if they had everything in common."""
     keys = ["dataset", "method", "classifier"]
     parts = rows["metric"].str.extract(r"AUC, (?P<classifier>[^,]+)(?:, (?P<what>standard error))?")
     found = rows.assign(classifier=parts["classifier"], what=parts["what"].fillna("mean")).dropna(subset="value")
@@ -137,12 +130,10 @@ def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> floa
 def guide(rows: pd.DataFrame) -> pd.DataFrame:
     """Which method to ``use`` for a criterion and what it costs, beside the ``best`` by average rank, for each k.
 
-    ``wins`` counts the data sets on which the best has a better rank than PCA.
-    """
+    ``wins`` counts the data sets on which the best has a better rank than PCA."""
     lines = []
-    for metric, k in ((metric, k) for metric in METRICS for k in COMPONENTS):
-        test = friedman(metric, k, rows)
-        if test is None:
+    for metric, k in product(METRICS, COMPONENTS):
+        if (test := friedman(metric, k, rows)) is None:
             continue
         cost = np.exp(np.log(values(COST, k, rows).reindex(list(test.datasets))).mean(axis=0))
         best, ranked = test.ranks.index[0], ranks(metric, k, rows)

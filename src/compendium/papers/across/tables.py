@@ -21,24 +21,20 @@ from .summary import Friedman
 
 #: Where each method is derived, as a page of the book.
 CHAPTERS = {
-    "PCA": "foundations/joint-range",
-    "Min-max loss": "papers/vu2022/min-max",
-    "JEVD-PCA": "papers/rathore2025/derivation",
-    "Min-max error": "papers/vu2022/min-max",
-    "Robust PCA (radius 0)": "papers/vu2022/derivation",
-    "Robust PCA": "papers/vu2022/derivation",
-    "u-FPCA": "foundations/joint-range",
-    "c-FPCA": "foundations/joint-range",
-    "Fair PCA": "papers/kleindessner2023/derivation",
-    "Convex PCA (mean)": "papers/kleindessner2023/relaxations",
-    "LEACE": "papers/kleindessner2023/erasure",
-    "INLP": "papers/kleindessner2023/erasure",
-    "RLACE": "papers/kleindessner2023/relaxations",
-    "Fair PCA (covariance)": "papers/kleindessner2023/derivation",
-    "Convex PCA (both)": "papers/kleindessner2023/relaxations",
-    "Null-it-out PCA": "papers/lee2023/derivation",
-    "Streaming null-it-out": "papers/lee2023/power-method",
-    "MMD PCA": "papers/kleindessner2023/penalty",
+    name: page
+    for page, names in {
+        "foundations/joint-range": ("PCA", "u-FPCA", "c-FPCA"),
+        "papers/vu2022/min-max": ("Min-max loss", "Min-max error"),
+        "papers/vu2022/derivation": ("Robust PCA (radius 0)", "Robust PCA"),
+        "papers/rathore2025/derivation": ("JEVD-PCA",),
+        "papers/kleindessner2023/derivation": ("Fair PCA", "Fair PCA (covariance)"),
+        "papers/kleindessner2023/relaxations": ("Convex PCA (mean)", "Convex PCA (both)", "RLACE"),
+        "papers/kleindessner2023/erasure": ("LEACE", "INLP"),
+        "papers/kleindessner2023/penalty": ("MMD PCA",),
+        "papers/lee2023/derivation": ("Null-it-out PCA",),
+        "papers/lee2023/power-method": ("Streaming null-it-out",),
+    }.items()
+    for name in names
 }
 #: Below this share of PCA's value a gap or a price is zero to the accuracy of the solvers.
 NOTHING = 1e-6
@@ -49,15 +45,8 @@ def labels() -> dict[str, str]:
     return {name: re.split(r" \(|,", entry(name).title)[0] for name in DATASETS}
 
 
-# -- means and ranks ---------------------------------------------------------------------------------------------------
-
-
 def number(value: float, half: float | None = None) -> str:
-    """``0.412 ± 0.013``: three decimals, two above ten; powers of ten below a thousandth; a dash for nothing.
-
-    >>> number(0.41234, 0.0127), number(123.456), number(3.2e-9), number(float("nan"))
-    ('0.412 ± 0.013', '123.46', '3e-09', '–')
-    """
+    """``0.412 ± 0.013``: three decimals, two above ten; powers of ten below a thousandth; a dash for nothing."""
     if pd.isna(value):
         return "–"
     if 0 < abs(value) < 5e-4:
@@ -73,10 +62,7 @@ def percent(share: float) -> str:
 
 
 def wide(means: pd.DataFrame, column: str, order: Iterable[str]) -> pd.DataFrame:
-    """The means of methods (down) by the values of a column, in an order; of every column the best is bold.
-
-    A cell has half the width of its interval. ``means`` are those of one metric, or of several in the columns.
-    """
+    """The means of methods, and half their intervals, by the values of a column; of every column the best is bold."""
     small = means["metric"].map(lambda metric: METRICS[metric].lower)
     signed = means["mean"].where(small, -means["mean"])
     bold = np.isclose(signed, signed.groupby(means[column]).transform("min"), rtol=1e-9, atol=1e-12)
@@ -104,9 +90,7 @@ def panels(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Errors, relative to PCA's, and gaps on all rows of the methods of moments and ``added``, and the least possible.
 
-    ``named`` gives data sets and numbers of components by the titles of panels, which stand in the column ``dataset``.
-    LEACE is an oblique map, not a projection: its gap may lie beyond the line.
-    """
+    ``named`` gives data sets and k by the titles of panels. LEACE is oblique: its gap may lie beyond the line."""
     points, lines = [], []
     for title, (dataset, k) in named.items():
         every = in_sample(dataset) if parts is None else parts
@@ -150,10 +134,7 @@ def prices(lines: pd.DataFrame) -> pd.DataFrame:
 
 
 def floor(line: pd.DataFrame, errors: np.ndarray) -> np.ndarray:
-    """Gaps below which no projection with these errors (m,) lies, by one certified frontier.
-
-    Between two points of a convex curve it is above the chords before and after, prolonged.
-    """
+    """Gaps below which no projection with these errors (m,) lies: a convex curve is above its prolonged chords."""
     x, y = line.sort_values("error", kind="stable")[["error", "gap"]].drop_duplicates("error").to_numpy().T
     found = np.full(len(errors), y[-1])
     slopes = np.diff(y) / np.diff(x)

@@ -13,7 +13,4 @@ Trade-offs, fair PCA and reductions   ``reductions.ipynb``                  some
 Running times, beside reductions      ``reductions_times.ipynb``            one for each number of training points
 Theorems                              ``theorems.ipynb``                    a theorem, searched for counter-examples
 ====================================  ====================================  ==========================================
-
-``protocol``: how a method of the table is fitted and judged. ``readings``: what pages and claims read of the table and
-of times. ``synthetic``, ``faces``, ``reductions``: what other notebooks need. ``claims``: answers with their numbers.
 """

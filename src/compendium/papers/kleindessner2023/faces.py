@@ -1,11 +1,9 @@
 """A concept erased from faces: the last figure of Kleindessner et al. (2023), on a substitute and on made images.
 
-CelebA's licence keeps it out of this project. In its place come the LFW faces at 24 x 24 pixels with sex as the
-attribute, and made pictures with a bar planted across the eyes of 30 % of them. Of real people only means over a group,
-or over at least 50 of them, are kept as pictures.
+In the place of CelebA come the LFW faces at 24 x 24 pixels with sex as the attribute, and made pictures with a bar
+across the eyes of 30 % of them. Of real people only means over at least 50 of them are kept as pictures.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -38,12 +36,10 @@ SUBSETS = ("group 0", "group 1", "quarter 1", "quarter 2", "quarter 3", "quarter
 
 def people() -> np.ndarray:
     """Name of the person on every image of the substitute, in the order of its rows."""
-    with fetch_file(entry(SUBSTITUTE), "lfw24_sources.csv").open(encoding="utf-8", newline="") as stream:
-        lines = list(csv.DictReader(stream))
-    male = np.array([int(line["male"]) for line in lines])
-    rng = np.random.default_rng(DRAWN_WITH)  # as the loader draws
+    lines = pd.read_csv(fetch_file(entry(SUBSTITUTE), "lfw24_sources.csv"))
+    rng, male = np.random.default_rng(DRAWN_WITH), lines["male"].to_numpy()  # as the loader draws
     rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(male == g), PER_GROUP, replace=False) for g in (0, 1)]))
-    return np.array([lines[row]["name"].rpartition("_")[0] for row in rows])
+    return lines["name"].str.rpartition("_")[0].to_numpy()[rows]
 
 
 def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Dataset]:
@@ -60,8 +56,7 @@ def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Data
 def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
     """Made pictures, n to fit on and n to judge by: a bright oval, smooth noise, and for some a dark bar.
 
-    The bar lies up to ``reach`` pixels higher or lower.
-    """
+    The bar lies up to ``reach`` pixels higher or lower."""
     parts = []
     for place, part in enumerate(("train", "test")):
         rng = np.random.default_rng((SEED, reach, place))
@@ -114,8 +109,7 @@ def judged(
 def _scores(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
     """Scores of the test part, of a reader fitted with the projection's own sample, and of one fitted to other people.
 
-    The latter is fitted to four fifths of the test part and scored on the rest, in turn.
-    """
+    The latter is fitted to four fifths of the test part and scored on the rest, in turn."""
     yield "held-out", metrics.reader_scores(reader, *train, test[0])
     scores = np.empty(len(test[1]))
     for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
@@ -12,17 +11,13 @@ from evenspan.displays.method_looks import group_looks
 from evenspan.displays.style import COLUMN, INK
 
 from ...figures import arms, entry, explained, panels, plain_numbers, words
-from ...looks import Look, handles, looks, ordered
-
-# -- synthetic data and pictures ---------------------------------------------------------------------------------------
+from ...looks import handles, looks, ordered
 
 
 def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
-    """Two-dimensional representations, one panel a method, a colour and a marker for each group.
+    """Two-dimensional representations (columns ``method``, ``group``, ``x``, ``y``), one panel a method.
 
-    ``points`` has the columns ``method``, ``group``, ``x``, ``y``; if ``shared``, all panels have the scale of the
-    widest.
-    """
+    If ``shared``, all panels have the scale of the widest."""
     methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
     width = min(COLUMN / len(methods), 3.7) - 0.3
@@ -43,9 +38,7 @@ def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
 def pictures(rows: pd.DataFrame, side: int) -> Figure:
     """Square grey pictures in a grid, black at 0 and white at 1; in the column "direction" zero is grey.
 
-    ``rows`` has the columns ``row``, ``column``, ``pixel``, ``value``; a place in the grid without pixels stays empty.
-    A picture has ``side`` times ``side`` pixels.
-    """
+    ``rows`` has the columns ``row``, ``column``, ``pixel``, ``value``; a place without pixels stays empty."""
     if rows.empty:
         return words("No picture is available: these data have not been run with this setting.")
     down, across = list(dict.fromkeys(rows["row"])), list(dict.fromkeys(rows["column"]))
@@ -69,67 +62,39 @@ def pictures(rows: pd.DataFrame, side: int) -> Figure:
     return fig
 
 
-# -- running times -----------------------------------------------------------------------------------------------------
-
-
 def time_ratios(curve: pd.DataFrame) -> Figure:
-    """Fitting time relative to standard PCA against the number of features, one panel for each number of rows.
-
-    ``curve`` has the columns ``method``, ``n``, ``d``, ``median``, ``smallest``, ``largest``.
-    """
-    sizes = sorted(curve["n"].unique())
-    fig, axes = panels(1, len(sizes), (COLUMN, 4.0), sharey=True)
-    own = looks(ordered(curve["method"].unique()))
-    low, high = curve["smallest"].min(), curve["largest"].max()
-    finest = (1, 2, 5) if high < 100 * low else (1,)
-    steps = [s * 10.0**e for e in range(-2, 7) for s in finest if low / 2 < s * 10.0**e < high * 2]
-    for panel, n in zip(axes.flat, sizes, strict=True):
-        of_size = curve[curve["n"] == n]
-        _times(panel, of_size, "d", "median", own)
-        panel.set(xlabel="features d", title=f"n = {n:,} rows")
-        ticks = sorted(of_size["d"].unique())
-        panel.set_xticks(ticks, [str(tick) for tick in ticks])
-        panel.minorticks_off()
-        panel.set_yticks(steps, [f"{step:g}" for step in steps])
-    axes[0, 0].set_ylabel("fitting time / standard PCA")
-    return explained(fig, handles(own.values(), lines=True), 5 if len(own) > 6 else 3, fontsize="small")
+    """Fitting time relative to standard PCA against the number of features, one panel for each number of rows."""
+    parts = {f"n = {n:,} rows": part for n, part in curve.groupby("n")}
+    return _times(parts, "d", "median", "features d", "standard PCA")
 
 
 def times(found: pd.DataFrame, unit: str) -> Figure:
-    """Fitting time as a multiple of one unit against the number of training points.
-
-    ``found`` has the columns ``method``, ``n``, ``mean``, ``smallest``, ``largest``.
-    """
-    fig, ((panel,),) = panels(1, 1, (6.4, 4.2))
-    _times(panel, found, "n", "mean", looks(ordered(found["method"].unique())))
-    panel.axhline(1.0, color="#888888", linewidth=1.0, linestyle=":")
-    panel.set(xlabel="training points n", ylabel=f"fitting time / {unit}")
-    ticks = sorted(found["n"].unique())
-    panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small", rotation=30)
-    panel.xaxis.set_minor_formatter(NullFormatter())
-    plain_numbers(panel.yaxis)
-    panel.legend(loc="best", fontsize="small")
-    return fig
+    """Fitting time as a multiple of one unit against the number of training points."""
+    return _times({"": found}, "n", "mean", "training points n", unit)
 
 
-def _times(panel: Axes, found: pd.DataFrame, size: str, middle: str, own: dict[str, Look]) -> None:
-    """A line for each method with its range, both axes logarithmic."""
-    for method, look in own.items():
-        line = found[found["method"] == method].sort_values(size)
-        panel.errorbar(line[size], line[middle], yerr=arms(line, middle), capsize=2, **look.line())
-    panel.set(xscale="log", yscale="log")
-
-
-# -- trade-offs --------------------------------------------------------------------------------------------------------
+def _times(parts: dict[str, pd.DataFrame], size: str, middle: str, label: str, unit: str) -> Figure:
+    """Multiples of a time against a size, both logarithmic: a panel a part, a line for each method with its range."""
+    fig, axes = panels(1, len(parts), (COLUMN if len(parts) > 1 else 6.4, 4.2), sharey=True)
+    own = looks(ordered(pd.concat(parts)["method"].unique()))
+    for panel, (title, part) in zip(axes.flat, parts.items(), strict=True):
+        for method, look in own.items():
+            line = part[part["method"] == method].sort_values(size)
+            panel.errorbar(line[size], line[middle], yerr=arms(line, middle), capsize=2, **look.line())
+        panel.axhline(1.0, color="#888888", linewidth=1.0, linestyle=":")
+        panel.set(xscale="log", yscale="log", xlabel=label, title=title)
+        ticks = sorted(part[size].unique())
+        panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], fontsize="small")
+        panel.xaxis.set_minor_formatter(NullFormatter())
+        plain_numbers(panel.yaxis)
+    axes[0, 0].set_ylabel(f"fitting time / {unit}")
+    return explained(fig, handles(own.values(), lines=True), 5 if len(own) > 6 else 3, fontsize="small")
 
 
 def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) -> Figure:
     """Accuracy against the violation, a row of panels for each classifier and size, a column for each data set.
 
-    Points of one method are joined in the order of their parameter. Upper left is better. ``points`` has the columns
-    ``dataset``, ``classifier``, ``size``, ``method``, ``parameter``, ``accuracy`` and the violation, by its name; the
-    ``trivial`` methods, without a parameter, come last.
-    """
+    Points of one method are joined in the order of their parameter; ``trivial`` methods have none and come last."""
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
     own = looks([*methods, *trivial])
     lines = list(points.groupby(["classifier", "size"], sort=False).groups)
@@ -140,10 +105,8 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) 
             here = points[(points[["dataset", "classifier", "size"]] == [dataset, *line]).all(axis=1)]
             for name, look in own.items():
                 some = here[here["method"] == name].sort_values("parameter")
-                if len(some):
-                    panel.plot(
-                        some[violation], some["accuracy"], markersize=5.5, linewidth=0.8, alpha=0.9, **look.line()
-                    )
+                drawn = {"markersize": 5.5, "linewidth": 0.8, "alpha": 0.9} | look.line()
+                panel.plot(some[violation], some["accuracy"], **drawn)
             panel.set_title("{}, {}\n{}".format(dataset, *line), fontsize="small")
             panel.xaxis.set_major_locator(MaxNLocator(5))
     for panel in axes[-1]:

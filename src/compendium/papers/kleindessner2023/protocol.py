@@ -1,8 +1,7 @@
 """The protocol of the table: its rows, how a method is fitted, what is measured of it; and a stopwatch.
 
-Rows are named as printed; ours are LEACE, which appeared later, and INLP and RLACE with directions chosen for their
-variance. Measured are rows ``(protocol, metric, value, reason)``: ``released`` fits and scores every classifier on the
-same test points, as published; ``held-out`` fits it on the training part.
+Measured are rows ``(protocol, metric, value, reason)``: ``released`` fits and scores every classifier on the same test
+points, as published; ``held-out`` fits it on the training part.
 """
 
 import time
@@ -26,7 +25,6 @@ from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
 from ...data import Dataset
 
-#: Seed of every method that draws.
 SEED = 2023
 KERNEL = "Fair Kernel PCA"
 #: The rows that the poster prints, in its order, and ours.
@@ -39,13 +37,7 @@ DRAWING = (MMDFairPCA, INLP, RLACE)
 OF_POINTS = (*DRAWING, FairKernelPCA)
 EXACT = (StandardPCA, FairPCA, FairKernelPCA, LEACE)
 #: Said by the fitted estimator as well, where the results keep it.
-EXPECTED = (
-    SurplusComponentsWarning,  # COMPAS has training rank 9 and the paper's grid asks for 10 components
-    CollapsedRelaxationWarning,
-    UnmetToleranceWarning,
-    IncompleteErasureWarning,
-)
-
+EXPECTED = (SurplusComponentsWarning, CollapsedRelaxationWarning, UnmetToleranceWarning, IncompleteErasureWarning)
 #: The three downstream classifiers, with the settings of the public program.
 CLASSIFIERS: dict[str, Callable] = {
     "Kernel SVM": lambda: SVC(kernel="rbf", gamma=1.0, C=1.0),
@@ -60,10 +52,7 @@ Row = tuple[str, str, float, str]
 
 
 def fit(estimator: BaseEstimator, moments: GroupMoments, train: Dataset | None = None, *, seed: int = SEED):
-    """A fitted copy of the estimator, checked against its own certificate where that has to close.
-
-    ``train`` is needed by the methods that group moments do not determine; ``seed`` goes to those that draw.
-    """
+    """A fitted copy, checked against its own certificate where that has to close; ``seed`` goes to those that draw."""
     fitted, name = clone(estimator), type(estimator).__name__
     if "random_state" in fitted.get_params():
         fitted.set_params(random_state=seed)
@@ -107,30 +96,21 @@ def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: G
 
 
 def judge_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: str) -> Iterator[Row]:
-    """Accuracy and disparities of one classifier; where they do not exist, the reason.
+    """Accuracy in per cent, demographic-parity and equal-opportunity difference of one classifier, or the reason.
 
-    Both parts, which may be the same, are ``(embedding (n, k), labels (n,), groups (n,))``.
-    """
-    values, reason = (np.nan, np.nan, np.nan), ""
+    Both parts, which may be the same, are ``(embedding (n, k), labels (n,), groups (n,))``."""
+    (E, y, groups), values, reason = scoring, (np.nan, np.nan, np.nan), ""
     try:
-        values = downstream(classifier, fitting, scoring)
+        if len(np.unique(fitting[1])) < 2:
+            raise DataError("the labels take one value only, so there is nothing to learn.")
+        prediction = CLASSIFIERS[classifier]().fit(*fitting[:2]).predict(E)
+        parity = metrics.demographic_parity_difference(prediction, groups)
+        opportunity = metrics.equal_opportunity_difference(y, prediction, groups)
+        values = 100.0 * metrics.accuracy(y, prediction), parity, opportunity
     except FairError as error:  # a class or a group is absent in this part
         reason = str(error)
     for metric, value in zip(("%Acc", "Delta_DP", "Delta_EO"), values, strict=True):
         yield protocol, f"{metric} ({classifier})", value, reason
-
-
-def downstream(classifier: str, fitting: tuple, scoring: tuple) -> tuple[float, float, float]:
-    """Accuracy in per cent, demographic-parity and equal-opportunity difference; parts as above."""
-    E, y, groups = scoring
-    if len(np.unique(fitting[1])) < 2:
-        raise DataError("the labels take one value only, so there is nothing to learn.")
-    prediction = CLASSIFIERS[classifier]().fit(*fitting[:2]).predict(E)
-    return (
-        100.0 * metrics.accuracy(y, prediction),
-        metrics.demographic_parity_difference(prediction, groups),
-        metrics.equal_opportunity_difference(y, prediction, groups),
-    )
 
 
 def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:

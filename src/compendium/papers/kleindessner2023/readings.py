@@ -1,8 +1,4 @@
-"""What tables, figures and claims read from the rows of the experiments on Kleindessner et al. (2023).
-
-The synthetic experiments (:mod:`.synthetic`), the pictures (:mod:`.faces`) and the comparison with reductions
-(:mod:`.reductions`) have readings of their own.
-"""
+"""What tables, figures and claims read from the rows of the table and of running times."""
 
 from collections.abc import Sequence
 
@@ -14,39 +10,23 @@ from .protocol import METHODS, METRICS
 
 
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and population standard deviation over the splits, one row for each method, protocol and metric.
-
-    Splits in which a value does not exist (its row gives the reason) are left out and not counted in ``splits``.
-    """
+    """Mean and population deviation over the splits that have a value, by method, protocol and metric."""
     keys = ["dataset", "method", "k", "protocol", "metric"]
     return in_order(spread(rows, keys, "mean", "std", number="splits"), METHODS)
 
 
-def basis_ranges(found: pd.DataFrame) -> pd.DataFrame:
-    """Smallest, median and largest value of each MLP column over the draws of signs, by method and metric.
-
-    ``found`` is a ``summary`` of one data set and one number of components.
-    """
-    return _ranges(found[found["protocol"].str.startswith("signs")])
-
-
-def seed_ranges(found: pd.DataFrame) -> pd.DataFrame:
-    """The same for methods that draw, over their seeds: every column of the table, the recorded seed included."""
-    other = found["protocol"].str.startswith("seed")
+def ranges(found: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Range of a ``summary`` over draws of "signs" (of MLP columns), or over each "seed", the recorded one included."""
+    other = found["protocol"].str.startswith(kind)
     drawn = found["method"].isin(found.loc[other, "method"]) & found["metric"].isin(METRICS)
-    return _ranges(found[(other | (found["protocol"] == "released")) & drawn])
-
-
-def _ranges(draws: pd.DataFrame) -> pd.DataFrame:
-    values = draws.rename(columns={"mean": "value"})
-    return spread(values, ["method", "metric"], "smallest", "median", "largest", number="draws")
+    draws = found[other | ((found["protocol"] == "released") & drawn & (kind == "seed"))].rename(
+        columns={"mean": "value"}
+    )
+    return spread(draws, ["method", "metric"], "smallest", "median", "largest", number="draws")
 
 
 def curve(rows: pd.DataFrame, training_rows: int = 0) -> pd.DataFrame:
-    """Median, smallest and largest ratio over the repetitions for each method, n and d, which the data set is named by.
-
-    ``training_rows`` is n where the name does not tell it.
-    """
+    """Median and range of the ratios by method, n (``training_rows`` where the name does not tell it) and d."""
     sizes = rows["dataset"].str.extract(r"(?:-n(?P<n>\d+))?-d(?P<d>\d+)$").apply(pd.to_numeric)
     sizes = sizes.fillna(training_rows).astype(int)
     rows = rows.assign(n=sizes["n"], d=sizes["d"])

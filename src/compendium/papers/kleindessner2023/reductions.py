@@ -1,9 +1,4 @@
-"""The comparison with the reductions of Agarwal et al. (2018): samples, classifiers, weights, and what it says.
-
-Run r permutes all rows with NumPy's legacy generator (``RandomState``) seeded by 1111 r, as the authors' program does;
-the first rows are for training, later ones for testing, standardised by the former. Representation and classifier are
-fitted on the training part.
-"""
+"""The comparison with the reductions of Agarwal et al. (2018): samples, classifiers, weights, and what it says."""
 
 import warnings
 
@@ -41,9 +36,7 @@ POWERS = {3: "lambda^3", 1: "lambda"}
 DP, EO, SCORES = "DP violation", "EO violation", "score gap"
 RATIO = f"time / {UNCONSTRAINED}"
 VIOLATIONS = {"DP": DP, "EO": EO}
-#: A small lambda.
-SMALL = 0.1
-FULL_SIZE = "5000 points"
+SMALL, FULL_SIZE = 0.1, "5000 points"  # a small lambda
 
 
 def named(method: str, power: int) -> str:
@@ -71,7 +64,9 @@ def load(dataset: str, groups: str, target: str) -> Dataset:
 
 
 def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[Dataset, Dataset]:
-    """The first ``train`` rows after the permutation of a run and ``test`` rows from ``start``, standardised."""
+    """The first ``train`` rows after the permutation of a run and ``test`` rows from ``start``, standardised by them.
+
+    The permutation is that of the authors' program (NumPy's legacy generator, seeded by 1111 times the run)."""
     if not train <= start or start + test > data.n:
         raise ConfigurationError(f"{start} and {test} rows do not fit the {data.n} rows of {data.name}. Ask for fewer.")
     order = np.random.RandomState(SEED * run).permutation(data.n)
@@ -84,6 +79,11 @@ def drawn(data: Dataset, run: int, train: int, start: int, test: int) -> tuple[D
     )
 
 
+def bandwidth(train: Dataset) -> float:
+    """The gamma of the kernel SVM: one over features times pooled variance."""
+    return 1.0 / (train.d * float(train.X.var(axis=None)))
+
+
 def classifier_for(name: str, train: Dataset) -> LogisticRegression | SVC:
     """An unfitted classifier whose penalty and kernel width are those of the standardised training part."""
     strength = 1.0 / (2.0 * train.n * PENALTIES[name])
@@ -91,11 +91,6 @@ def classifier_for(name: str, train: Dataset) -> LogisticRegression | SVC:
         return SVC(C=strength, gamma=bandwidth(train), cache_size=1000)
     # Without much penalty the columns of a small second block need a solver that scale does not slow down.
     return LogisticRegression(C=strength, max_iter=10_000, solver="newton-cholesky" if name == LOOSE else "lbfgs")
-
-
-def bandwidth(train: Dataset) -> float:
-    """The gamma of the kernel SVM: one over features times pooled variance."""
-    return 1.0 / (train.d * float(train.X.var(axis=None)))
 
 
 def fitted(estimator: BaseEstimator, train: Dataset, classifier: str) -> BaseEstimator:
@@ -139,10 +134,9 @@ def weighted(E: np.ndarray, weight: float) -> np.ndarray:
 
 
 def reduction(goal: str, bound: float, classifier, train: Dataset):
-    """The fitted exponentiated gradient of fairlearn; what is not set here is its default.
+    """The fitted exponentiated gradient of fairlearn, which bounds the difference of each group from everybody.
 
-    fairlearn bounds the difference of each group from everybody, so that two groups may be up to twice the bound apart.
-    """
+    Two groups may be up to twice the bound apart. What is not set here is its default."""
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient, TruePositiveRateParity
 
     constraint = (DemographicParity if goal == "DP" else TruePositiveRateParity)(difference_bound=bound)
@@ -159,10 +153,7 @@ PANEL = CURVE[:4]
 
 
 def curves(rows: pd.DataFrame) -> pd.DataFrame:
-    """One line for each parameter value of each method: accuracy and violations, mean over the runs.
-
-    ``method`` is taken apart into ``method`` and ``weight``, ``protocol`` into ``goal``, ``classifier`` and ``size``.
-    """
+    """One line for each parameter value of each method: accuracy and violations, mean over the runs."""
     keys = ["dataset", "protocol", "method", "parameter"]
     grouped = rows.pivot_table(index=keys, columns="metric", values="value", aggfunc="mean")
     found = grouped.join(rows.groupby(keys)["split"].nunique().rename("runs")).reset_index()
@@ -175,10 +166,9 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
 
 def dominated(points: pd.DataFrame, by: pd.DataFrame, violation: str) -> float:
     """Share of the points that some point of the other curve clearly dominates."""
-    ahead = by["accuracy"].to_numpy()[None, :] - points["accuracy"].to_numpy()[:, None]
-    fairer = points[violation].to_numpy()[:, None] - by[violation].to_numpy()[None, :]
-    least = rule("K15", "clearly")
-    clear = (ahead >= 0.0) & (fairer >= 0.0) & ((ahead > least) | (fairer > least))
+    ahead = np.subtract.outer(-points["accuracy"].to_numpy(), -by["accuracy"].to_numpy())
+    fairer = np.subtract.outer(points[violation].to_numpy(), by[violation].to_numpy())
+    clear = (np.minimum(ahead, fairer) >= 0.0) & (np.maximum(ahead, fairer) > rule("K15", "clearly"))
     return float(clear.any(axis=1).mean(axis=0))
 
 
@@ -211,18 +201,14 @@ def trends(found: pd.DataFrame) -> pd.DataFrame:
 def hidden(found: pd.DataFrame) -> pd.DataFrame:
     """How much of the second block a classifier uses at a small lambda: gap of the mean training scores of the groups.
 
-    As a ``share`` of the gap at lambda = 1. Without the second block the gap is 0.
-    """
+    As a ``share`` of the gap at lambda = 1. Without the second block the gap is 0."""
     some = found[(found["method"] == "Fair PCA") & (found["goal"] == "DP") & found[SCORES].notna()]
     wide = some.pivot(index=["dataset", "classifier", "weight"], columns="parameter", values=SCORES)
     return (wide[SMALL] / wide[1.0]).rename("share").reset_index()
 
 
 def constant(found: pd.DataFrame) -> pd.Series:
-    """Which points lie on curves along which the classifier is the constant one on every test part: they show nothing.
-
-    The regularised logistic regression can be so on kernel features, whose entries are small.
-    """
+    """Which points lie on curves along which the classifier is constant on every test part: they show nothing."""
     still = (found[[DP, EO]] == 0.0).all(axis=1) & found["method"].isin(FAIR)
     return still.groupby([found[name] for name in CURVE]).transform("all")
 

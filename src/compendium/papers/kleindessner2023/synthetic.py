@@ -1,9 +1,7 @@
 """The synthetic experiments of Kleindessner et al. (2023): samples, and what is measured of them.
 
-Two samples are those of Lee et al. (2022). In the first, two groups have equal mean and covariance, so that only a
-method which looks at whole distributions has anything to do. In the second they differ in many ways, in 20, 60 and 100
-dimensions. The generator of the original program cannot be run here: the samples are ours, from a recorded seed, and
-the means printed with the original program stand beside ours as a reference only.
+Two samples are those of Lee et al. (2022), from a seed of ours. In the first, two groups have equal mean and
+covariance, so that only a method which looks at whole distributions has anything to do; in the second they differ.
 """
 
 from collections.abc import Iterator
@@ -19,8 +17,6 @@ from evenspan.representation import MMDFairPCA
 from ...data import Dataset, equal_moments, paired_splits, two_latent_groups
 from .protocol import SEED
 
-#: Points that decide the bandwidth of the first experiment: all pairs of 10,000 would take 400 MB.
-BANDWIDTH_ROWS = 2000
 #: Methods of the first experiment: one is fitted to the moments of the distributions, one looks at the points.
 EXACT, MATCHED = "Fair PCA, exact moments", "MbF-PCA (10^-5)"
 CENTRED = "Fair PCA, centred"
@@ -30,9 +26,6 @@ class DocumentedMMDFairPCA(MMDFairPCA):
     """With the first weight of the documentation, 0.1 / MMD^2; the public scripts, as elsewhere, have 1 / MMD^2."""
 
     _first_weight = 0.1
-
-
-# -- samples -----------------------------------------------------------------------------------------------------------
 
 
 def equal_samples(n: int, draw: int) -> tuple[Dataset, Dataset]:
@@ -51,20 +44,14 @@ def latent_splits(d: int, number: int) -> Iterator[tuple[Dataset, Dataset]]:
     return paired_splits(two_latent_groups(d, (SEED, d)), number, (SEED, d, 1))
 
 
-# -- evaluation --------------------------------------------------------------------------------------------------------
-
-
 def bandwidth(train: Dataset, k: int) -> float:
-    """The MMD bandwidth shared by all methods, from some of the points: standard PCA and the median heuristic."""
+    """The MMD bandwidth shared by all methods, from 2,000 of the points: standard PCA and the median heuristic."""
     fitted = StandardPCA(k).fit(train.X, sensitive_features=train.groups)
-    return metrics.median_bandwidth(fitted.transform(train.X[:: max(1, train.n // BANDWIDTH_ROWS)]))
+    return metrics.median_bandwidth(fitted.transform(train.X[:: max(1, train.n // 2000)]))
 
 
 def embedding(fitted, X: np.ndarray) -> np.ndarray:
-    """The representation that is judged: ``transform``, but for FPCA the loadings applied to the points as they are.
-
-    FPCA standardises the features to find its loadings; the published program then applies these to the raw points.
-    """
+    """The representation that is judged: ``transform``; of FPCA the loadings, applied to raw points as published."""
     if getattr(getattr(fitted, "subspace_", None), "scale", None) is not None:
         return X @ fitted.components_.T
     return fitted.transform(X)
@@ -82,10 +69,7 @@ def separability(E: np.ndarray, groups: np.ndarray) -> float:
 
 
 def fitted_map(fitted, d: int) -> dict[str, float]:
-    """What an affine ``transform`` does to differences of points, by entry of the matrix (d, k).
-
-    Of the penalty also whether it converged.
-    """
+    """What an affine ``transform`` does to differences of points, by entry of (d, k); and whether it converged."""
     corners = embedding(fitted, np.vstack([np.eye(d), np.zeros((1, d))]))
     found = {f"map {i} {j}": value for (i, j), value in np.ndenumerate(corners[:-1] - corners[-1])}
     return found | ({"converged": float(fitted.converged_)} if isinstance(fitted, MMDFairPCA) else {})

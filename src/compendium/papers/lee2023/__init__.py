@@ -12,8 +12,4 @@ eyeglasses removed from CelebA   ``images.ipynb``                one for each fi
 (cost, and what travels)         ``scale.ipynb``                 one for each size, one for two workers, for messages
 claims that a theorem makes      ``theorems.ipynb``              one for each claim
 ===============================  ==============================  ====================================================
-
-``protocol``: made populations, the two phases, and the judge of an answer. ``readings``, ``table_readings``: what
-figures, tables and claims read from the rows. ``table`` with ``own_tables``, ``images``, ``scale``: what one notebook
-needs each. ``claims``: the answers. ``figures``.
 """

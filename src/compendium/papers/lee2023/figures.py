@@ -15,7 +15,6 @@ from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
 TINY = 1e-8
-#: The two errors as formulas write them.
 SYMBOLS = {"eps_f": r"$\varepsilon_f$", "eps_o": r"$\varepsilon_o$"}
 #: Metrics of images, and how their panels are headed.
 PANELS = {
@@ -39,9 +38,7 @@ def by_rows(entries: list, ncols: int) -> list:
 def errors(curves: pd.DataFrame, slopes: pd.DataFrame, delta: float) -> Figure:
     """Quantiles 1 - delta against the rows of a block, both logarithmic: a row a population, a column a measure.
 
-    A hollow marker stands for a value that is rounding noise or not above zero, and lies below all others of its
-    column. The slopes in the panels are those over all sizes.
-    """
+    A hollow marker, below all others of its column, stands for rounding noise. Slopes are those over all sizes."""
     generators, experiments = list(dict.fromkeys(curves["generator"])), _dressed(curves["experiment"])
     fig, axes = panels(len(generators), 2, (COLUMN, 2.7 * len(generators) + 0.8), sharex=True, sharey="col")
     overall = slopes[slopes["sizes"] == "all"].set_index(["generator", "experiment", "metric"]).sort_index()
@@ -94,10 +91,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
 
 
 def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
-    """What is kept, what gap is left and what classifiers still find, against the number of removed directions.
-
-    A panel a metric, a line for each family and protocol, in sample dashed and hollow; ``references`` are horizontal.
-    """
+    """What is kept, what gap is left and what classifiers still find, against the number of removed directions."""
     metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
     dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-.", (0, (7, 2))), strict=False))
@@ -129,9 +123,7 @@ def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure
 def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
     """How far power iterations are from their limit, against the ratio of eigenvalues to the power of the steps.
 
-    A panel for each iteration, a colour and marker for each m. What is below ``floor`` on one of the axes is drawn
-    there, hollow.
-    """
+    A panel for each iteration. What is below ``floor`` on one of the axes is drawn there, hollow."""
     if points.empty:
         return words("No ratio is determined here: too few eigenvalues are above rounding.")
     kinds, sizes = list(dict.fromkeys(points["what"])), _dressed(sorted(points["m"].unique()))
@@ -160,10 +152,7 @@ def convergence(points: pd.DataFrame, floor: float = TINY) -> Figure:
 
 
 def growth(curves: pd.DataFrame) -> Figure:
-    """Time of a block against each size, both as multiples of the smallest, on logarithmic axes.
-
-    A colour and marker for each phase; its bare products, without the rest of the block, are dashed and hollow.
-    """
+    """Time of a block, and of its bare products (dashed), against each size, both as multiples of the smallest."""
     sizes = list(dict.fromkeys(curves["axis"]))
     fig, axes = panels(1, len(sizes), (1.9 * len(sizes) + 0.3, 3.6), sharey=True)
     phases, kinds = _dressed(curves["phase"]), list(dict.fromkeys(curves["what"]))
@@ -196,13 +185,9 @@ def growth(curves: pd.DataFrame) -> Figure:
 
 
 def by_setting(found: pd.DataFrame, along: str) -> Figure:
-    """What is left of the glasses and of the variance, one panel a metric and one line a size of the images.
-
-    The horizontal axis is the column ``along``: numbers are sorted, names stay in the order of the rows.
-    """
+    """What is left of the glasses and of the variance, one panel a metric and one line a size of the images."""
     places = list(dict.fromkeys(found[along]))
-    if pd.api.types.is_numeric_dtype(found[along]):
-        places = sorted(places)
+    places = sorted(places) if pd.api.types.is_numeric_dtype(found[along]) else places
     fig, axes = panels(2, 2, (COLUMN, 6.6))
     for panel, (metric, title) in zip(axes.flat, PANELS.items(), strict=True):
         for name, colour, marker in _dressed(found["dataset"]):

@@ -1,9 +1,7 @@
 """The experiment of Lee et al. (2023) on images in their original resolution, and the memory that methods take.
 
-CelebA's licence keeps it out of this project. In its place come made portraits (:mod:`compendium.data.portraits`) of as
-many values, drawn batch by batch and never held, of which is known exactly what glasses change.
-
-Memory, the peak of all allocations that Python sees, is measured on small samples and carried on to the size of CelebA.
+In the place of CelebA come made portraits (:mod:`compendium.data.portraits`) of as many values, drawn batch by batch.
+The peak of all allocations that Python sees is measured on small samples and carried on to the size of CelebA.
 """
 
 import resource
@@ -32,10 +30,8 @@ from ...records import in_order, tidy
 #: The method whose numbers are judged, and ours beside it: every image both without and with glasses.
 SHOWN, PAIRED = "m = 5", "m = 5, paired"
 ORDER = ("PCA", "mean", "m = 1", "m = 2", SHOWN, "m = 10", PAIRED)
-#: Height and width of the ablations, and power steps of both phases.
-HALF = (109, 89)
-BLOCKS = 5
-#: Seeds of the images for the fit, for the readers to learn from, and for the judge.
+#: Height and width of the ablations, and power steps of both phases; seeds to fit, to learn from and to judge.
+HALF, BLOCKS = (109, 89), 5
 FITTED, READ, JUDGED = 2023, 2024, 2025
 
 
@@ -132,17 +128,13 @@ def by_setting(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.astype({"method": str}).rename_axis(columns=None)
 
 
-MEMORY = "memory"
-K, M = 10, 5
-#: Rows and features of the small samples, in whole batches of rows.
+MEMORY, LIMIT = "memory", 16e9  # the limit in bytes under which the methods are compared
+K, M, BATCH = 10, 5, 64
+#: Rows and features of the small samples, in whole batches of rows; those of streams have more features.
 POINTS = ((128, 64), (128, 256), (128, 512), (512, 64), (512, 256), (1024, 16), (2048, 64), (4096, 16))
-#: The streaming method is measured at more features, with at least four batches in each block.
 WIDE = ((512, 1600), (512, 3200), (512, 6400), (512, 12_800), (2048, 3200))
-BATCH = 64
 #: The bound of the claim: features, components and batch of the largest run.
 LARGEST, LARGEST_K, LARGEST_BATCH = 50_000, 100, 256
-#: The limit under which the methods are compared.
-LIMIT = 16e9
 STREAMED, STREAMED_MEAN = "FNPM, m = 5", "mean constraint, streamed"
 
 
@@ -221,15 +213,14 @@ def peaks(rows: pd.DataFrame) -> pd.DataFrame:
 
 def terms(n, d) -> np.ndarray:
     """What bytes may consist of: d squared, n d, n squared, d, n; shape (len, 5)."""
-    n, d = np.broadcast_arrays(np.asarray(n, dtype=float), np.asarray(d, dtype=float))
+    n, d = (size.astype(float) for size in np.broadcast_arrays(n, d))
     return np.stack([d * d, n * d, n * n, d, n], axis=-1)
 
 
 def carried_on(rows: pd.DataFrame) -> pd.DataFrame:
     """For every method the coefficients of its bytes, and the most features it can take for all images of CelebA.
 
-    Least squares of relative errors with coefficients that are not negative; ``error`` is the largest relative error.
-    """
+    Non-negative least squares of relative errors; ``error`` is the largest of them."""
     measured, found = peaks(rows), []
     for method, some in measured[measured["k"] == K].groupby("method", sort=False):
         A, value = terms(some["n"], some["d"]), some["value"].to_numpy(dtype=float)

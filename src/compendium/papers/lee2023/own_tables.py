@@ -1,8 +1,7 @@
 """The tables of Lee et al. (2023) as their program makes them, and its ten splits of each.
 
 Their encoding is that of the AIF360 loaders which the program calls: complete rows, every categorical column one-hot
-without a level left out, the sensitive attribute kept among the features. With it standard PCA keeps on the test parts
-what the authors' file says, to its last digit, on all three.
+without a level left out, the sensitive attribute kept among the features.
 """
 
 from functools import lru_cache
@@ -17,16 +16,13 @@ from ...data import load as load_registered
 from ...data import table as registered_table
 from ...data.fetch import place, sha256
 
-#: What a table is called in the results.
 NAMES = {"adult": "adult-lee2023", "compas": "compas-lee2023", "german": "german-lee2023"}
 
 #: ProPublica's file, which the registry does not have: 7,214 defendants, two years each; and its columns.
 COMPAS_FILE = "compas-scores-two-years.csv"
 COMPAS_SHA256 = "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
-COMPAS_FEATURES = (
-    *("sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"),
-    *("c_charge_degree", "c_charge_desc"),
-)
+COMPAS_FEATURES = ["sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count"]
+COMPAS_FEATURES += ["priors_count", "c_charge_degree", "c_charge_desc"]
 
 
 def load_own_split(name: str, i: int) -> tuple[Dataset, Dataset]:

@@ -1,7 +1,6 @@
 """Made populations with their true answers, the two phases run on fresh rows, and the judge of an answer.
 
-The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one, so that the second can
-be given the true directions and the first can be followed by the exact answer for the directions it found.
+The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,9 +19,7 @@ from evenspan.representation.null_it_out import NullItOutPCA, constrained_compon
 
 from ...data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
 
-SEED = 2023
-#: Blocks in each phase, as in the authors' program.
-BLOCKS = 25
+SEED, BLOCKS = 2023, 25  # blocks in each phase, as in the authors' program
 LABELS = np.array([0, 1])
 #: The gap-controlled population, from which every other one differs in one thing.
 BASE, SHARED, GAPS, MEAN_NORM = 0.5, (6.0, 5.0, 4.0), (5.0, -4.5, 4.0, -3.5), 2.0
@@ -42,20 +39,10 @@ class Setting:
         """The exact solution for the moments of the population: covariances about the mean."""
         return NullItOutPCA(self.k, self.m).fit_moments(self.pair.moments())
 
-    @property
-    def U(self) -> np.ndarray:
-        """All directions to be removed, (d, m + 1)."""
-        return self.fitted.nullified_.T
-
-    @property
-    def P(self) -> np.ndarray:
-        """Directions of the covariance gap, (d, m)."""
-        return self.fitted.gap_directions_.T
-
-    @property
-    def V(self) -> np.ndarray:
-        """The best components without them, (d, k)."""
-        return self.fitted.components_.T
+    #: All directions to be removed, (d, m + 1); those of the covariance gap, (d, m); the best components without them.
+    U = property(lambda self: self.fitted.nullified_.T)
+    P = property(lambda self: self.fitted.gap_directions_.T)
+    V = property(lambda self: self.fitted.components_.T)
 
     def exact(self, U: np.ndarray) -> np.ndarray:
         """The best components without the directions U, for the true covariance."""
@@ -88,7 +75,6 @@ def setting(name: str) -> Setting:
 
 
 NAMES = ("gap-controlled", "authors d=10", "authors d=30")
-#: What is estimated and what is given.
 BOTH, GIVEN, EXACT = EXPERIMENTS = ("both phases estimated", "true directions given", "exact answer for estimated U")
 
 
@@ -137,29 +123,19 @@ def with_directions(case: Setting, seed: tuple[int, int], number: int) -> np.nda
 def optimality_gap(V: np.ndarray, target: np.ndarray, covariance: np.ndarray, *, relative: bool = False) -> float:
     r"""Variance that V keeps less than the target: :math:`\operatorname{tr}(T^\top \Sigma T - V^\top \Sigma V)`.
 
-    It is **below zero** where V keeps more, as a subspace may that violates the constraints of the target. ``relative``
-    divides by the largest variance that k directions can keep.
-    """
+    Below zero where V violates the constraints and keeps more; ``relative`` to the most that k directions can keep."""
     lost = float(np.einsum("dk,dk->", target, covariance @ target)) - float(np.einsum("dk,dk->", V, covariance @ V))
     return lost / float(top_eigenspace(covariance, V.shape[1])[0].sum(axis=0)) if relative else lost
 
 
 def fairness_gap(V: np.ndarray, U: np.ndarray) -> float:
-    r"""Spectral norm :math:`\lVert U^\top V \rVert_2` for the true forbidden directions U (d, r) and V (d, k).
-
-    The sine of the largest angle between V and the complement of U.
-    """
+    r""":math:`\lVert U^\top V \rVert_2` for forbidden directions U: sine of the largest angle to their complement."""
     return float(np.linalg.norm(U.T @ V, ord=2)) if U.shape[1] else 0.0
 
 
 def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
     r"""Sine of the largest angle between two subspaces, :math:`\lVert T - V V^\top T \rVert_2`; orthonormal columns."""
     return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
-
-
-def direction_sine(v: np.ndarray, target: np.ndarray) -> float:
-    """Sine of the angle between the lines along two vectors (d,)."""
-    return subspace_sine(*(a[:, None] / np.linalg.norm(a) for a in (v, target)))
 
 
 def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
@@ -175,7 +151,8 @@ def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -
     }
     if power is not None:
         found["sine of W"] = subspace_sine(power.W, case.P)
-        found["sine of f"] = direction_sine(power.mean_gaps[:, 0], case.pair.mean_difference)
+        lines = (power.mean_gaps[:, 0], case.pair.mean_difference)
+        found["sine of f"] = subspace_sine(*(a[:, None] / np.linalg.norm(a) for a in lines))
     return found
 
 
@@ -234,9 +211,7 @@ FACTORS = {
 
 
 #: Share of the rare group, rows of a block and number of blocks.
-RARE = {"p": 0.02, "size": 50, "blocks": 400}
-#: The first phase of the authors' program.
-RELEASED = "released"
+RARE, RELEASED = {"p": 0.02, "size": 50, "blocks": 400}, "released"
 #: Gaps, and how many directions are asked for. In the last case both orders agree.
 ORDERS = (((5.0, -8.0, 3.0), 1), ((5.0, -8.0, 3.0), 2), ((-8.0, -6.0, 5.0, 4.0), 2), ((8.0, 5.0, -3.0), 2))
 SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value"
@@ -245,9 +220,7 @@ SIGNED, ABSOLUTE = "sine to the largest", "sine to the largest in absolute value
 def released(case: Setting, blocks: Iterator, number: int, rng: np.random.Generator) -> tuple[np.ndarray, int]:
     """The first phase as the authors' program does it, and how many of its products were zero.
 
-    Without one group the product is zero, and its orthonormal factor, which does not depend on the data, takes the
-    place of everything learnt before.
-    """
+    Without one group the product is zero: its factor, which knows no data, replaces everything learnt before."""
     W, zeros = random_basis(case.pair.d, case.m, rng, np.float64), 0
     for X, groups in islice(blocks, number):
         inside = groups == 1

@@ -1,11 +1,10 @@
 """What figures, tables and claims read from the rows on made populations: slopes, rows needed, medians over the runs.
 
-A measured exponent is consistent with the bound when the samples do not grow faster than the bound: its interval
-reaches the exponent of the bound to the tolerance of L04. The rules were fixed before the full run.
+A measured exponent is consistent with the bound when its interval reaches that of the bound to the tolerance of L04.
 """
 
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,16 +20,8 @@ BEYOND = 300
 LEVELS = {"eps_f": 0.2, "sine of W": 0.2, "eps_o": 0.1, "sine of V": 0.2}
 
 
-class Slope(NamedTuple):
-    """Of a least-squares line through the logarithms of upper quantiles, with the ends of its 95 % interval.
-
-    Sizes without a quantile above zero have no logarithm; ``used`` says how many have.
-    """
-
-    slope: float
-    low: float
-    high: float
-    used: int
+#: Of a line through logarithms of upper quantiles, with its 95 % interval; ``used``: quantiles above zero.
+Slope = namedtuple("Slope", ["slope", "low", "high", "used"])
 
 
 def upper_quantiles(values: np.ndarray, delta: float = DELTA, axis: int = 0) -> np.ndarray:
@@ -48,10 +39,7 @@ def quantile_slope(sizes: np.ndarray, values: np.ndarray, delta: float = DELTA) 
 
 
 def required_size(sizes: np.ndarray, values: np.ndarray, level: float, delta: float = DELTA, seed=0) -> np.ndarray:
-    """Size at which the line of ``quantile_slope`` reaches a level above zero: as measured, then for bootstrap samples.
-
-    NaN where the line does not fall, so that no size is large enough.
-    """
+    """Size at which the line reaches a level, as measured and for bootstrap samples; NaN where it does not fall."""
     slopes, intercepts = _lines(sizes, values, delta, seed)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = 10.0 ** ((np.log10(level) - intercepts) / slopes)
@@ -61,8 +49,7 @@ def required_size(sizes: np.ndarray, values: np.ndarray, level: float, delta: fl
 def _lines(sizes, values, delta: float, seed) -> tuple[np.ndarray, np.ndarray]:
     """Slope and intercept, as measured and for 1000 bootstrap samples; NaN where fewer than two quantiles are above 0.
 
-    The runs are drawn anew for each size, since they are independent.
-    """
+    The runs are drawn anew for each size, since they are independent."""
     sizes, values = np.asarray(sizes, dtype=np.float64), np.asarray(values, dtype=np.float64)
     picked = np.random.default_rng(seed).integers(len(values), size=(1000, *values.shape))
     quantiles = upper_quantiles(np.take_along_axis(values[None], picked, axis=1), delta, axis=1)

@@ -1,8 +1,4 @@
-"""What a block of the fair noisy power method costs, and what travels when workers sum the moments of a table.
-
-Seconds of different machines cannot be compared: the method and the bare matrix products that no method can do without
-are timed in turn on the same rows, and one worker and two on the same table. What travels is counted.
-"""
+"""What a block of the fair noisy power method costs, beside its bare matrix products, and what travels of moments."""
 
 import logging
 import time
@@ -22,9 +18,7 @@ from evenspan.representation.null_it_out import contrasts
 
 from ...records import tidy
 
-SEED, COMPONENTS = 2023, 10
-#: Rows of a batch within a block.
-BATCH = 1024
+SEED, COMPONENTS, BATCH = 2023, 10, 1024  # rows of a batch within a block
 MOMENTS = "group moments"
 PHASES = ("phase 1 (gap)", "phase 2 (components)")
 
@@ -72,28 +66,19 @@ def processor_seconds(work: Callable[[], object]) -> float:
 
 
 @contextmanager
-def cluster(workers: int) -> Iterator[object]:
-    """A client of a new cluster on this machine: processes with one thread each, which close without a word."""
+def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
+    """Clients of clusters on this machine by their number of workers: processes with one thread each."""
     import distributed
     from dask import config
 
     # What workers log when they are closed is that the scheduler ended before their last heartbeat.
     quiet = {"distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED": "critical"}
     # Port 0 is any free one: that of the dashboard may be taken by another cluster.
-    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
-    with (
-        config.set(quiet),
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as own,
-        distributed.Client(own, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@contextmanager
-def clusters(workers: tuple[int, ...]) -> Iterator[Mapping[int, object]]:
-    """Clients of clusters on this machine by their number of workers."""
-    with ExitStack() as stack:
-        yield {w: stack.enter_context(cluster(w)) for w in workers}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+    with config.set(quiet), ExitStack() as stack:
+        own = [stack.enter_context(distributed.LocalCluster(w, processes=True, **options)) for w in workers]
+        clients = [stack.enter_context(distributed.Client(one, set_as_default=False)) for one in own]
+        yield dict(zip(workers, clients, strict=True))
 
 
 def generated(d: int, rows: int, chunks: int):
@@ -154,8 +139,7 @@ def _by_axis(rows: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]
 def exponents(rows: pd.DataFrame) -> pd.DataFrame:
     """Slope of log time over log size for each phase and axis, mean over the repetitions with its 95 % interval.
 
-    Beside it that of the bare products, and the median of the ratio of the two at the largest size.
-    """
+    Beside it that of the bare products, and the median of the ratio of the two at the largest size."""
     found = {}
     for axis, phase, metric, group in _by_axis(rows):
         ends = {"from": int(group.index.min()), "to": int(group.index.max())}
@@ -183,16 +167,13 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def modelled_bytes(chunks: int, workers: int, sum_bytes: float) -> float:
-    """Bytes that workers send: one sum of each pair that is on two workers, as chance has it, and the total."""
-    return ((chunks - 1) * (1.0 - 1.0 / workers) + 1.0) * sum_bytes
-
-
 def message_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Measured bytes beside the model, for each number of workers and features: medians over the repetitions."""
+    """Measured bytes beside a model, for each number of workers and features: medians over the repetitions.
+
+    Workers send one sum of each pair that is on two workers, as chance has it, and the total."""
     some = rows[rows["protocol"] == "messages"]
     keys = ["method", "workers", "d", "chunks"]
     wide = some.groupby([*keys, "metric"], sort=False)["value"].median().unstack("metric").reset_index()
-    wide["model"] = list(map(modelled_bytes, wide["chunks"], wide["workers"], wide["bytes of a sum"]))
+    wide["model"] = ((wide["chunks"] - 1) * (1.0 - 1.0 / wide["workers"]) + 1.0) * wide["bytes of a sum"]
     wide["measured / model"] = wide["bytes sent by workers"] / wide["model"]
     return wide.sort_values(["method", "workers", "d"], ignore_index=True)

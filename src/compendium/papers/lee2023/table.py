@@ -1,8 +1,4 @@
-"""What the experiment on three tables needs beside public estimators: splits, programs, judge, quoted numbers.
-
-``ReleasedOffline`` follows the authors' offline program; ``RandomRemoval`` is a control. Rows of the judge are
-``(protocol, metric, value, reason)``, as those of :mod:`compendium.papers.kleindessner2023.protocol`.
-"""
+"""What the experiment on three tables needs beside public estimators: splits, programs, judge, quoted numbers."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -27,15 +23,10 @@ from ...own import fitted as own_fit
 from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
 from .own_tables import NAMES, load_own_split
 
-SECOND_MOMENT, AS_RELEASED, CONTROL = "offline, second moment", "as released", "random"
-#: "min-max" is PCA of Samadi et al.
-MIN_MAX = "Samadi et al."
-
-#: Where the judge is cut short, because it would take hours. On the own tables only the numbers that the authors' file
-#: quotes are judged, and readers, kernel readers only of small tables; the kernel SVM of Adult on two splits only.
-OWN_ADULT_SVM_SPLITS = 2
-KERNEL_READER_ROWS = 2000
-BANDWIDTH_ROWS = 5000
+SECOND_MOMENT, AS_RELEASED, CONTROL, MIN_MAX = "offline, second moment", "as released", "random", "Samadi et al."
+#: Where the judge is cut short, because it would take hours: splits of the kernel SVM on Adult's own table, rows up to
+#: which kernel readers are fitted on own tables, and rows of a bandwidth.
+OWN_ADULT_SVM_SPLITS, KERNEL_READER_ROWS, BANDWIDTH_ROWS = 2, 2000, 5000
 #: In-sample variance below this share of all is none: what is projected then is rounding.
 NO_VARIANCE = 1e-10
 #: Below this a singular value of the gap, relative to the largest, is rounding: P_m is then not determined.
@@ -47,9 +38,6 @@ def label(family: str, m: int | None) -> str:
     if m is None:
         return MIN_MAX if family == "min-max" else family
     return f"{family}, m={m}" if m else f"{family}, mean"
-
-
-# -- splits ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -75,9 +63,6 @@ def load(dataset: str, number: int, groups: str = "", *, own: bool = False, poin
     return Split(NAMES[dataset] if own else dataset, number, *moments, rows if points else None)
 
 
-# -- methods -----------------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Removal:
     """A method that removes directions: ``nullified_`` in its rows, and k components outside, if all goes well."""
@@ -92,11 +77,9 @@ class Removal:
 
 
 class ReleasedOffline(Removal):
-    """Null-it-out PCA that picks eigenvectors of the projected covariance by absolute eigenvalue.
+    """Null-it-out PCA as released: eigenvectors of the projected covariance by absolute eigenvalue.
 
-    Where fewer than k directions outside the removed ones carry variance, their zero eigenvalues compete with those of
-    the removed directions: the answer may then lie in what was to be removed.
-    """
+    Where fewer than k directions carry variance, zero eigenvalues compete with those of the removed directions."""
 
     def fit_moments(self, moments: GroupMoments) -> "ReleasedOffline":
         """Two groups: gap of covariances, divisors n - 1, mean gap last; d x d projectors, as released."""
@@ -147,9 +130,6 @@ def leaves_variance(fitted, moments: GroupMoments) -> bool:
     return metrics.retained_variance(moments, fitted.components_.T) > NO_VARIANCE
 
 
-# -- what is told of a fit ---------------------------------------------------------------------------------------------
-
-
 def fit_rows(fitted) -> list[Row]:
     """How far the answer is from its own constraint, and how many directions were removed."""
     constraint = float(np.linalg.norm(fitted.nullified_ @ fitted.components_.T, ord=2))
@@ -190,9 +170,6 @@ def _ratio(name: str, inside: float, outside: float, largest: float) -> Row:
     if inside <= DETERMINED * largest:
         return "fit", name, np.nan, "not determined: both eigenvalues are rounding"
     return "fit", name, max(float(outside / inside), 0.0), ""
-
-
-# -- the judge ---------------------------------------------------------------------------------------------------------
 
 
 def bandwidth(split: Split, k: int) -> float | None:
@@ -254,18 +231,14 @@ def _second(fitted, train: Dataset, inside: tuple, outside: tuple) -> Iterator[R
         yield "second", *row[1:]
 
 
-# -- what the authors distribute ---------------------------------------------------------------------------------------
-
 #: The quoted columns, as the judge here calls them, and how many decimals the file gives; all of the test part.
 QUOTED = {"%Var": 2, "MMD^2": 3, "%Acc (Kernel SVM)": 2, "Delta_DP (Kernel SVM)": 2}
 
 
 def quoted(dataset: str, k: int, protocol: str = "released") -> pd.DataFrame:
-    """Numbers of one data set and k as ``method, metric, quoted``, in the order of the authors' file, if any.
+    """Means over ten splits from a file in the authors' repository, as ``method, metric, quoted``, if there are any.
 
-    Means over ten splits from a text file in the authors' repository; whether the printed paper has the same digits is
-    not known. ``second`` is another protocol of the program, ``other splits`` are rows for the published splits.
-    """
+    ``second`` is another protocol of the program, ``other splits`` are rows for the published splits."""
     table = pd.read_csv(paths.data("paper", "quoted", "lee2023.csv"))
     chosen = (table["dataset"] == dataset) & (table["k"] == k) & (table["protocol"] == protocol)
     return table.loc[chosen, ["method", "metric", "quoted"]].reset_index(drop=True)

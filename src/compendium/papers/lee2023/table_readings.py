@@ -13,7 +13,6 @@ from ..kleindessner2023.protocol import METRICS
 from .table import AS_RELEASED, CONTROL, MIN_MAX, NAMES, NO_VARIANCE, QUOTED, SECOND_MOMENT, label, quoted
 
 FAMILIES = ("offline", SECOND_MOMENT, "FNPM", AS_RELEASED, CONTROL)
-#: Ours in the figure that shows all methods; the tables have every m.
 SHOWN = (0, 2, 10, 25)
 _, KERNEL = AREAS = ("AUC of the group (linear)", "AUC of the group (kernel)")
 #: What stands against m: metric, protocols.
@@ -33,10 +32,7 @@ def directions(rows: pd.DataFrame) -> list[int]:
 
 
 def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
-    """Mean and deviation over the published splits by protocol and metric: of earlier methods, as stored, and of ours.
-
-    The same judge scored all of them.
-    """
+    """Mean and deviation over the published splits by protocol and metric: of earlier methods, as stored, and ours."""
     asked = {"dataset": dataset, "k": k, "protocol": ["released", "held-out", "in sample", "fit"]}
     rows = pd.concat([read_results("kleindessner2023-table", **asked), results[results["dataset"] == dataset]])
     found = spread(rows.dropna(subset=["value"]), ["method", "protocol", "metric"], "mean", "std", number="splits")
@@ -64,11 +60,8 @@ def convergence(results: pd.DataFrame, dataset: str, steps: int) -> pd.DataFrame
     for m in directions(results):
         what, ratio, sine = "first phase: W to the gap directions", "ratio of phase 1", "sine of W to P_m"
         if m == 0:  # with nothing to iterate on in phase 1, phase 2 alone decides
-            what, ratio, sine = (
-                "second phase: V to the exact answer",
-                "ratio of phase 2",
-                "sine to offline, second moment",
-            )
+            what, ratio = "second phase: V to the exact answer", "ratio of phase 2"
+            sine = "sine to offline, second moment"
         value = fits(results, dataset, m)
         if {ratio, sine} <= set(value.columns):
             one = {"m": m, "what": what, "rate": value[ratio] ** steps, "sine": value[sine]}
@@ -94,9 +87,7 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def against_random(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """``m, kept, random, gap``: area of the kernel classifier with random directions, and with gap directions.
 
-    At the variance that the control keeps: between the m that were judged, the area of the offline answers is
-    interpolated linearly in it. The control has no line where it keeps more or less than all of them.
-    """
+    At the variance that the control keeps, if any: between the m that were judged areas are interpolated linearly."""
     found = price(results, dataset)
     kept = found[(found["metric"] == "%Var") & (found["protocol"] == "released")].rename(columns={"mean": "kept"})
     area = found[(found["metric"] == KERNEL) & (found["protocol"] == "held-out")]
@@ -126,8 +117,7 @@ def released_selection(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     """Ours on the paper's own table, mean and deviation over the splits, beside the numbers in the authors' file.
 
-    ``digits`` is the difference in units of the last one, ``equal`` whether it is within rounding.
-    """
+    ``digits`` is the difference in units of the last one, ``equal`` whether it is within rounding."""
     rows = results[(results["dataset"] == NAMES.get(dataset)) & (results["protocol"] == "released")]
     ours = spread(rows.dropna(subset=["value"]), ["method", "metric"], "mean", "std", number="splits")
     table = quoted(dataset, k).merge(ours, how="left")

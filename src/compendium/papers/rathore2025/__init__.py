@@ -10,9 +10,4 @@ Table 1                           ``times.ipynb``              one for each data
 Theorems 3.1 and 4.1, Lemma 1,    ``theorems.ipynb``           one for each claim, and one for each data set
 Algorithm 1
 ================================  ===========================  ================================================
-
-``protocol``: data, group matrices and evaluation, which the notebooks share, and sets of eigenvectors. ``methods``: the
-published covFairPCA, and rules for columns of a joint basis. ``timing``: what one notebook needs. ``readings``: what
-figures, tables and claims read from the rows, and which table is Table 4. ``figures``. ``theorems``: what theorems are
-tried on. ``claims``: their answers and the others, and contradictions.
 """

@@ -1,19 +1,15 @@
-"""Figures of the experiments on joint diagonalisation: each takes tidy data and returns a matplotlib figure.
-
-What ``rows`` are, where nothing else is said: those of the experiment on Tables 2 to 5, one or several data sets.
-"""
+"""Figures of the experiments on joint diagonalisation; ``rows`` are those of the experiment on Tables 2 to 5."""
 
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
 from ...figures import entry, explained, plain_numbers, readable
+from ...figures import panels as several
 from ...looks import handles as legend_handles
 from ...looks import looks, ordered, unregistered
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
@@ -27,10 +23,6 @@ UNCENTRED = ("lsac_bw",)
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
 
 
-def _with_legend(fig: Figure, handles, ncols: int = 3) -> Figure:
-    return explained(fig, handles, ncols, fontsize="small")
-
-
 def title(dataset: str) -> str:
     """The printed name of a data set, or our name of another one."""
     return TABLES[dataset].title if dataset in TABLES else dataset
@@ -39,22 +31,18 @@ def title(dataset: str) -> str:
 def panels(rows: pd.DataFrame) -> Figure:
     """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines."""
     datasets = list(dict.fromkeys(rows["dataset"]))
-    fig, axes = plt.subplots(
-        len(datasets), 3, figsize=(COLUMN, 2.1 * len(datasets) + 1.0), squeeze=False, layout="constrained"
-    )
+    fig, axes = several(len(datasets), 3, (COLUMN, 2.1 * len(datasets) + 1.0))
     methods = looks([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])
     for across, dataset in zip(axes, datasets, strict=True):
         theirs = printed(dataset)
         for panel, metric in zip(across, PRINTED, strict=True):
             some = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric)]
             for number, (method, own) in enumerate(methods.items()):
-                for name, dash, width in (
-                    (method, "-" if method in PUBLISHED else "--", 1.4),
-                    (f"{method} (uncentred)", ":", 1.6),
-                ):
+                drawn = {method: ("-" if method in PUBLISHED else "--", 1.4)}
+                drawn |= {f"{method} (uncentred)": (":", 1.6)} if dataset in UNCENTRED else {}
+                for name, (dash, width) in drawn.items():
                     line = some[some["method"] == name].sort_values("k")
-                    if name == method or (dataset in UNCENTRED and len(line)):
-                        panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
+                    panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
                 if method in PUBLISHED:
                     drawn = own.open() | {"markersize": 9.5 - 1.0 * number, "linestyle": ""}
                     panel.plot(theirs.index, theirs[method, metric], **drawn)
@@ -66,13 +54,10 @@ def panels(rows: pd.DataFrame) -> Figure:
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     for panel in axes[-1]:
         panel.set_xlabel("dimensions r")
-    handles = [
-        Line2D([], [], color=own.colour, marker=own.marker if name in PUBLISHED else "", markerfacecolor="none",
-               linestyle="-" if name in PUBLISHED else "--", label=name) for name, own in methods.items()
-    ]  # fmt: skip
-    if set(datasets) & set(UNCENTRED):
-        handles.append(Line2D([], [], color=INK, linestyle=":", label="fitted on uncentred rows"))
-    return _with_legend(fig, handles)
+    marks = {name: (own.marker, "-") if name in PUBLISHED else ("", "--") for name, own in methods.items()}
+    handles = [entry(name, methods[name].colour, *mark, markerfacecolor="none") for name, mark in marks.items()]
+    handles += [entry("fitted on uncentred rows", line=":")] * bool(set(datasets) & set(UNCENTRED))
+    return explained(fig, handles, 3, fontsize="small")
 
 
 def losses(rows: pd.DataFrame) -> Figure:
@@ -80,7 +65,7 @@ def losses(rows: pd.DataFrame) -> Figure:
     datasets = list(dict.fromkeys(rows["dataset"]))
     drawn = ordered(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
     methods = looks([*drawn, *unregistered(rows["method"])])
-    fig, axes = plt.subplots(2, len(datasets), figsize=(COLUMN, 5.8), squeeze=False, sharex="col", layout="constrained")
+    fig, axes = several(2, len(datasets), (COLUMN, 5.8), sharex="col")
     for (upper, lower), dataset in zip(axes.T, datasets, strict=True):
         wide = losses_by_k(rows[rows["dataset"] == dataset])
         least = wide[OPTIMUM, LEAST]
@@ -100,9 +85,8 @@ def losses(rows: pd.DataFrame) -> Figure:
         lower.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes[0, 0].set_ylabel("larger group loss")
     axes[1, 0].set_ylabel("loss of women less that of men,\nin units of the least larger loss")
-    handles = [Line2D([], [], color=INK, linewidth=2.6, label="certified optimum (equal losses)")]
-    handles += legend_handles(methods.values(), lines=True)
-    return _with_legend(fig, handles)
+    optimum = entry("certified optimum (equal losses)", line="-", linewidth=2.6)
+    return explained(fig, [optimum, *legend_handles(methods.values(), lines=True)], 3, fontsize="small")
 
 
 def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
@@ -112,11 +96,9 @@ def losses_by_k(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def factorial(table: pd.DataFrame) -> Figure:
-    """Every cell as a point: excess error and advantage in MMD^2 over PCA, with the sensitive column and without.
+    """Every cell (of ``readings.cells``) as a point: excess error and advantage in MMD^2 over PCA.
 
-    Of one data set, as :func:`~.readings.cells` gives them. What the paper prints for JevdPCA against StandardPCA is
-    marked where that column is in.
-    """
+    With the sensitive column, where the printed JevdPCA against StandardPCA is marked, and without."""
     (dataset,) = table["dataset"].unique()
     theirs = printed(dataset)
     against = (
@@ -124,8 +106,8 @@ def factorial(table: pd.DataFrame) -> Figure:
         float((theirs["StandardPCA", "MMD^2"] - theirs["JevdPCA", "MMD^2"]).mean(axis=0)),
     )
     methods, centrings = list(dict.fromkeys(table["method"])), list(dict.fromkeys(table["centring"]))
-    fig, axes = plt.subplots(1, 2, figsize=(COLUMN, 4.6), sharey=True, layout="constrained")
-    for panel, (sex, title) in zip(axes, (("in", "Sensitive column in"), ("out", "Sensitive column out")), strict=True):
+    fig, (axes,) = several(1, 2, (COLUMN, 4.6), sharey=True)
+    for panel, sex in zip(axes, ("in", "out"), strict=True):
         for method, marker in zip(methods, MARKERS, strict=False):
             for centring, colour in zip(centrings, COLOURS, strict=False):
                 keys = table["sensitive column"].eq(sex) & table["method"].eq(method) & table["centring"].eq(centring)
@@ -137,19 +119,19 @@ def factorial(table: pd.DataFrame) -> Figure:
         panel.set_xscale("symlog", linthresh=1.0)
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         panel.set_xlim(-0.5, 100.0 * table["mean excess R.E."].max() * 1.6)
-        panel.set(title=title, xlabel="mean excess of R.E. over PCA, per cent")
+        panel.set(title=f"Sensitive column {sex}", xlabel="mean excess of R.E. over PCA, per cent")
     axes[0].plot(100.0 * against[0], against[1], "*", color=INK, markersize=14, zorder=5)
     axes[0].set_ylabel("mean advantage in MMD² over PCA")
     handles = [entry("printed JevdPCA", marker="*", markersize=11)]
     shapes, colours = zip(methods, MARKERS, strict=False), zip(centrings, COLOURS, strict=False)
     handles += [entry(name, "#555555", marker, markerfacecolor="none") for name, marker in shapes]
     handles += [Patch(color=colour, label=f"centring: {name}") for name, colour in colours]
-    return _with_legend(fig, handles)
+    return explained(fig, handles, 3, fontsize="small")
 
 
 def scaling(rows: pd.DataFrame) -> Figure:
     """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes."""
-    fig, panel = plt.subplots(figsize=(6.8, 4.4), layout="constrained")
+    fig, ((panel,),) = several(1, 1, (6.8, 4.4))
     own, slopes = looks(rows["method"]), exponents(rows[["method", "d", "seconds"]])
     for method, some in rows.groupby("method", sort=False):
         line = some.sort_values("d")
@@ -161,16 +143,14 @@ def scaling(rows: pd.DataFrame) -> Figure:
     plain_numbers(panel.yaxis)
     common = rows.groupby("method")["d"].max().min()
     lines = sorted(panel.lines, key=lambda line: -np.interp(common, *line.get_data()))
-    return _with_legend(fig, lines, ncols=2)
+    return explained(fig, lines, 2, fontsize="small")
 
 
 def time_ratios(found: pd.DataFrame) -> Figure:
     """Training times as multiples of standard PCA's, printed and ours, one panel for each data set."""
     datasets = [name for name in TABLES if name in set(found["dataset"])]
     methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
-    fig, axes = plt.subplots(
-        1, len(datasets), figsize=(COLUMN, 0.42 * len(methods) + 1.5), sharey=True, squeeze=False, layout="constrained"
-    )
+    fig, axes = several(1, len(datasets), (COLUMN, 0.42 * len(methods) + 1.5), sharey=True)
     for panel, dataset in zip(axes.flat, datasets, strict=True):
         some = found[found["dataset"] == dataset].set_index("method").reindex(methods)
         for source, (colour, marker) in (("printed", SOURCES["published"]), ("ours", SOURCES["ours"])):
@@ -183,4 +163,4 @@ def time_ratios(found: pd.DataFrame) -> Figure:
     axes[0, 0].set_yticks(range(len(methods)), methods)
     axes[0, 0].invert_yaxis()
     axes[0, len(datasets) // 2].set_xlabel("time / StandardPCA's")
-    return _with_legend(fig, axes[0, 0].get_legend_handles_labels()[0], ncols=2)
+    return explained(fig, axes[0, 0].get_legend_handles_labels()[0], 2, fontsize="small")

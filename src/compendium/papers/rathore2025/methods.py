@@ -1,7 +1,5 @@
 """What the experiments need besides the library: covFairPCA as published, and rules for columns of a joint basis."""
 
-from typing import Literal
-
 import numpy as np
 
 from evenspan.reconstruction.disparity import DisparityFairPCA, Family
@@ -10,7 +8,6 @@ from evenspan.reconstruction.jevd import largest_columns
 
 #: What the released program allows an error to exceed the larger error of PCA by, and where its search ends.
 RELEASED_SLACK, RELEASED_WIDTH = 1e-6, 1e-6
-Order = Literal["pooled", "average", "maxmin", "as_is"]
 ORDERS = ("pooled", "average", "maxmin", "as_is")
 
 
@@ -40,42 +37,19 @@ class CovFairPCA(DisparityFairPCA):
         super().__init__(n_components, constrained=constrained)
 
 
-def order_columns(
-    U: np.ndarray, matrices: np.ndarray, shares: np.ndarray, k: int, order: Order = "pooled"
-) -> np.ndarray:
-    r"""Which k columns of a joint basis become components; the paper does not say.
+def order_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray, k: int, order: str = "pooled") -> np.ndarray:
+    r"""Which k columns of a joint basis, compared at length 1, become components; the paper does not say.
 
-    Parameters
-    ----------
-    U : ndarray of shape (d, d)
-        The basis. Columns are compared as if they had length 1.
-    matrices : ndarray of shape (G, d, d)
-        The matrices of the groups.
-    shares : ndarray of shape (G,)
-        Shares :math:`p_g` of the groups.
-    k : int
-        How many columns.
-    order : {"pooled", "average", "maxmin", "as_is"}
-        By decreasing :math:`u^\top (\sum_g p_g S_g) u`; the same with equal shares; by greedy choice of the column with
-        which the largest loss of the columns so far is smallest; or the first k as they stand.
-
-    Returns
-    -------
-    ndarray of shape (k,)
-        Positions of the columns. Those for a smaller k are the first of those for a larger one.
-    """
+    By decreasing :math:`u^\top (\sum_g p_g S_g) u` ("pooled"); the same with equal shares ("average"); greedily, with
+    the largest loss of the columns so far as small as possible ("maxmin"); or as they stand ("as_is")."""
     if order == "as_is":
         return np.arange(k)
     if order == "pooled":
         return largest_columns(U, matrices, shares)[:k]
     unit = U / np.linalg.norm(U, axis=0)
-    forms = np.einsum("dj,gdj->gj", unit, matrices @ unit)
-    if order == "maxmin":
-        return _greedy(forms, np.linalg.eigvalsh(matrices)[:, ::-1], k)
-    return np.argsort(-forms.mean(axis=0), kind="stable")[:k]
-
-
-def _greedy(forms: np.ndarray, eigenvalues: np.ndarray, k: int) -> np.ndarray:
+    forms, eigenvalues = np.einsum("dj,gdj->gj", unit, matrices @ unit), np.linalg.eigvalsh(matrices)[:, ::-1]
+    if order == "average":
+        return np.argsort(-forms.mean(axis=0), kind="stable")[:k]
     lost, left, chosen = np.zeros(len(forms)), np.ones(forms.shape[1], dtype=bool), []
     for j in range(k):
         lost = lost + eigenvalues[:, j]

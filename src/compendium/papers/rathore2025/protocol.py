@@ -1,10 +1,9 @@
 """The protocol shared by the experiments on Rathore and Manwani (2025): data sets, group matrices, evaluation.
 
-The paper states neither preprocessing nor split. Its StandardPCA column says what they were: raw values, centred, not
-scaled, all rows for fitting and evaluation, and the sensitive column among the features.
+As the printed StandardPCA says: raw values, centred, not scaled, all rows for both, the sensitive column a feature.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +40,6 @@ class Table:
     women: str
 
 
-#: By our name of a data set.
 TABLES: Mapping[str, Table] = {
     "diabetes": Table("Diabetes", "rathore2025_table2_diabetes", 19, ("Sex",), "0"),
     "obesity": Table("Obesity", "rathore2025_table3_obesity", 14, ("Gender_Female", "Gender_Male"), "Female"),
@@ -69,7 +67,8 @@ def moments(dataset: str, groups: str = "") -> GroupMoments:
     if dataset not in TABLES:
         return found
     first = [str(label) for label in found.labels].index(TABLES[dataset].women)
-    return rearranged(found, [first, 1 - first])
+    parts = (of_group[[first, 1 - first]] for of_group in (found.counts, found.means, found.scatters))
+    return GroupMoments(np.array([0, 1]), *parts, found.feature_names)
 
 
 def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
@@ -80,12 +79,6 @@ def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
             f"largest={largest}; {dataset} has {found.d} features, so that 1 to {found.d - 1} can be."
         )
     return range(1, most + 1)
-
-
-def rearranged(moments: GroupMoments, order: Sequence[int]) -> GroupMoments:
-    """The same moments with the groups in another order, as 0 and 1."""
-    parts = (moments.counts[order], moments.means[order], moments.scatters[order])
-    return GroupMoments(np.array([0, 1]), *parts, moments.feature_names)
 
 
 def without_sex(dataset: str, moments: GroupMoments) -> GroupMoments:
@@ -120,8 +113,7 @@ def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
 def judged(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
     """The three printed metrics of the columns of W, by their definitions: W need not be orthonormal.
 
-    R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x.
-    """
+    R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x."""
     per_group = metrics.operator_errors(moments, W @ W.T, mean=moments.mean, centring="fitted")
     seen = moments.project(W)
     return {
@@ -156,8 +148,6 @@ def orthonormal(U: np.ndarray, S: np.ndarray, shares: np.ndarray, k: int, order:
     return orthonormal_columns(U[:, order_columns(U, S, shares, k, order)])
 
 
-# -- sets of eigenvectors that give a printed row ----------------------------------------------------------------------
-
 #: Sets of eigenvectors are enumerated up to this many features: 2^21 sets.
 LARGEST_D = 21
 
@@ -187,8 +177,8 @@ def matching_sets(dataset: str, moments: GroupMoments, V: np.ndarray, column: st
 
 def explaining_sets(moments: GroupMoments, V: np.ndarray, k: int, row: Mapping[str, float]) -> list[tuple[int, ...]]:
     """The sets of k columns of the orthonormal V that give the printed R.E., V.E. and MMD^2 of a row."""
-    found = _equal(all_sets(moments, V), k, row)
-    return sorted(tuple(j for j in range(V.shape[1]) if number >> j & 1) for number in found.tolist())
+    found = _equal(all_sets(moments, V), k, row).tolist()
+    return sorted(tuple(j for j in range(V.shape[1]) if number >> j & 1) for number in found)
 
 
 def _equal(every: tuple[np.ndarray, np.ndarray], k: int, row: Mapping[str, float]) -> np.ndarray:

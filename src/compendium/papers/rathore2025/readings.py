@@ -24,14 +24,8 @@ TIMED = (*PUBLISHED, "JevdPCA (orthogonal)", EXACT)
 ORDER = (*TABLES, "eigh", *TIMED)
 
 
-# -- what rounded numbers leave possible -------------------------------------------------------------------------------
-
-
 def implied_totals(source: Source = printed) -> pd.DataFrame:
-    """The least and the largest total variance that the rounded R.E. and V.E. of each column leave possible.
-
-    R.E. = total (1 - V.E.) on centred data with orthonormal U, in every row.
-    """
+    """The total variances that the rounded R.E. = total (1 - V.E.) of each column leave possible, from and to."""
     rows = []
     for dataset, table in TABLES.items():
         cells = source(dataset)
@@ -47,9 +41,7 @@ def implied_totals(source: Source = printed) -> pd.DataFrame:
 def impossible(source: Source = printed) -> pd.DataFrame:
     """Numbers that no orthonormal projection of one data set can have, beyond what rounding explains.
 
-    No projection leaves less error or keeps more variance than PCA; MMD^2 is at most the squared distance of the group
-    means, and cannot fall where columns are only added, as in StandardPCA and, U being the same for all r, JevdPCA.
-    """
+    MMD^2 cannot fall where columns are only added, as in StandardPCA and, U being the same for all r, JevdPCA."""
     found = []
     for (name, table), method in product(TABLES.items(), PUBLISHED):
         wide, (one, other) = source(name), group_moments(name).means
@@ -68,9 +60,6 @@ def impossible(source: Source = printed) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
-# -- where columns come from -------------------------------------------------------------------------------------------
-
-
 def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFrame:
     """The candidates that give most numbers of a printed column again, for each data set."""
     names = [f"{metric} as in {column}" for metric in PRINTED]
@@ -80,9 +69,6 @@ def best_candidates(rows: pd.DataFrame, column: str, most: int = 5) -> pd.DataFr
     wide["equal"] = wide[names].sum(axis=1)
     wide = wide.sort_values(["dataset", "equal", "method"], ascending=[True, False, True], kind="stable")
     return wide.groupby("dataset", sort=False).head(most).reset_index(drop=True).rename_axis(columns=None)
-
-
-# -- what makes distances small ----------------------------------------------------------------------------------------
 
 
 def cells(rows: pd.DataFrame) -> pd.DataFrame:
@@ -100,9 +86,6 @@ def what_is_left(rows: pd.DataFrame) -> pd.DataFrame:
     index = ["dataset", *FACTORS[1:]]
     wide = found.pivot(index=index, columns="sensitive column", values="mean advantage in MMD^2")
     return wide.rename(columns={"in": "with", "out": "without"})[["with", "without"]].reset_index()
-
-
-# -- Table 1 -----------------------------------------------------------------------------------------------------------
 
 
 def printed_times() -> pd.DataFrame:
@@ -152,17 +135,12 @@ def exponents(found: pd.DataFrame) -> pd.Series:
     return pd.Series({method: slope(line) for method, line in found.groupby("method", sort=False)}, name="exponent")
 
 
-# -- which table is Table 4 --------------------------------------------------------------------------------------------
-
 #: The table that a search found, and the public file of the same rows.
 FOUND, PUBLIC_FILE = "lsac_bw", "lsac_arff"
 
 
 def fingerprints(moments: GroupMoments) -> dict[str, np.ndarray]:
-    """The three metrics for every r of Table 4 of two methods without a setting, by the printed column.
-
-    Standard PCA, and the smallest worst loss about the origin, judged on centred rows: it sees codes, as PCA does not.
-    """
+    """The three metrics for every r of Table 4, of PCA and of the smallest worst loss about the origin."""
     S, pca = matrices(moments, "none"), leading(moments.scatter)
     columns = {"StandardPCA": pca, "FairPCA_SDP_LP": lambda k: solve_min_max(*S, k)[0]}
     ranks = range(1, TABLES[FOUND].largest + 1)
@@ -170,11 +148,9 @@ def fingerprints(moments: GroupMoments) -> dict[str, np.ndarray]:
 
 
 def public_file() -> pd.DataFrame:
-    """The table that was found and the public file of the same rows, by their moments, and two controls.
+    """How many numbers of Table 4 the table that was found, the public file of its rows, and two controls give.
 
-    How many numbers have the digits that Table 4 prints; last the largest difference of a group's mean or covariance
-    from that of the table that was found.
-    """
+    Last the largest difference of a group's mean or covariance from that of the table that was found."""
     theirs, known, lines = printed(FOUND), group_moments(FOUND), []
     for name in (FOUND, PUBLIC_FILE, "lsac_clean", "lsac_bar"):
         own = group_moments(name)

@@ -14,13 +14,9 @@ from evenspan.reconstruction.samadi import round_by_lp, square_root_map
 
 from .protocol import orthonormal
 
-#: A solver takes the group matrices, the shares of the groups and r, and tells a :class:`Watch` where a step ends.
-Lap = Callable[[str], None]
-Solver = Callable[[np.ndarray, np.ndarray, int, Lap], object]
 
-
-def sdp_and_lp(S: np.ndarray, shares: np.ndarray, k: int, lap: Lap) -> tuple[np.ndarray, float]:
-    """FairPCA_SDP_LP as published: relaxation, rounding, operator. Returns the operator and the relaxation's value."""
+def sdp_and_lp(S: np.ndarray, shares: np.ndarray, k: int, lap: Callable[[str], None]) -> tuple[np.ndarray, float]:
+    """FairPCA_SDP_LP as published, with a lap at each step: the operator and the relaxation's value."""
     a = criteria_offsets(S, k, "loss")
     lap("own PCA of the groups")
     X = semidefinite_programme(S, k, a)
@@ -53,7 +49,7 @@ def semidefinite_programme(S: np.ndarray, k: int, a: np.ndarray) -> np.ndarray:
     return (vectors * (values * min(1.0, k / values.sum(axis=0)))) @ vectors.T
 
 
-def columns_of(mode: str) -> Solver:
+def columns_of(mode: str) -> Callable:
     """Joint diagonalisation from the pooled eigenvectors, and k of its columns; anew for every k, as printed."""
 
     def solve(S, shares, k, lap):

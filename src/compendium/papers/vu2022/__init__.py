@@ -11,9 +11,4 @@ Figures 1 and 4                             ``toy.ipynb``              one for e
 (where the published descent ends)          ``descent.ipynb``          one for each data set
 (theorems)                                  ``theorems.ipynb``         one for each claim
 ==========================================  =========================  ================================================
-
-``protocol``: preparation, cross-validation and the judge, as the authors' program has them. ``methods``: solvers of a
-whole grid at once, and formulas as printed. ``linear_separation``: the judge of Table 4. ``readings``: what figures,
-tables and claims read from the rows. ``theorems``: what the searches share, and what follows
-from them. ``claims``: the answers to the paper's claims.
 """

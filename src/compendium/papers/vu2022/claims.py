@@ -8,7 +8,7 @@ import pandas as pd
 
 from ... import claim_rules, paths
 from ...catalogue import experiment
-from ...claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Outcome, Source, by_parts, by_truth, rule
+from ...claim_rules import NOT_JUDGED, Answer, Outcome, Source, by_parts, by_truth, rule
 from ...store import MissingNumbersError, full, read_results
 from .protocol import DATASETS, ERROR_TABLES, SEPARATION_TABLE, UNSCALED
 from .readings import CURVES, PUBLISHED, agreement, angles, compared, dominated, gaps, means, table_2
@@ -19,9 +19,6 @@ RFPCA, FAIR, MEAN, BOTH = METHODS = PUBLISHED
 
 #: Of the faces ours are a stand-in, which bears out no claim: of our numbers those of the other tables are read.
 FACES, OTHERS = DATASETS[UNSCALED[0]], [name for name in DATASETS if name not in UNSCALED]
-
-
-# -- Tables 1, 3 and 4 -------------------------------------------------------------------------------------------------
 
 
 def printed(split: str, metric: str) -> pd.DataFrame:
@@ -54,10 +51,7 @@ def by_tables(told: Callable[[Source], Outcome]) -> Callable[[], Answer]:
 
 
 def best_on(claim: str, split: str, metrics: tuple[str, ...]) -> Callable[[], Answer]:
-    """V14, V15, V16, V19: on how many data sets RFPCA is best in all metrics; in part if more often than the others.
-
-    Of the data sets that are claimed those count that are available.
-    """
+    """V14, V15, V16, V19: on how many (available) data sets RFPCA is best in all metrics, beside the others."""
 
     def told(source: Source) -> Outcome:
         tables, theirs = ([one(split, metric) for metric in metrics] for one in (source, printed))
@@ -75,7 +69,7 @@ def close_where_not_best(source: Source) -> Outcome:
     excess = pd.concat({metric: wide[RFPCA] / wide.min(axis=1) - 1.0 for metric, wide in tables.items()})
     excess = excess[excess > 0]
     far = (excess > rule("V17", "close")).sum()
-    answer = HOLDS if not far else IN_PART if far < rule("V17", "in part below") * len(excess) else NOT_SO
+    answer = by_truth(not far, far < rule("V17", "in part below") * len(excess))
     return answer, {"cells not best and not close": f"{far} of {len(excess)}"}
 
 
@@ -84,7 +78,7 @@ def lowest_gap_in_sample(source: Source) -> Outcome:
     wide, claimed = source("in-sample", "ABDiff"), rule("V18", "data sets")
     found = best(wide)
     rest = len(found - {FACES}) == len(set(wide.index) - {FACES}) == claimed
-    answer = HOLDS if len(found) == len(wide) == claimed else IN_PART if rest else NOT_SO
+    answer = by_truth(len(found) == len(wide) == claimed, rest)
     return answer, {f"{RFPCA} lowest in ABDiff": f"{len(found)} of {len(wide)}"}
 
 
@@ -92,7 +86,7 @@ def as_many_as_fair_pca(source: Source) -> Outcome:
     """V20: FairPCA is best in ARE on as many data sets as RFPCA; in part if only without the faces."""
     wide = source("in-sample", "ARE")
     one, other = best(wide), best(wide, FAIR)
-    answer = HOLDS if len(one) == len(other) else IN_PART if len(one - {FACES}) == len(other - {FACES}) else NOT_SO
+    answer = by_truth(len(one) == len(other), len(one - {FACES}) == len(other - {FACES}))
     return answer, {f"{RFPCA} and FairPCA lowest in ARE": f"{len(one)} and {len(other)} of {len(wide)}"}
 
 
@@ -102,16 +96,13 @@ def convex_methods_separate_least(source: Source) -> Outcome:
     lower = wide[[MEAN, BOTH]].lt(wide[[RFPCA, FAIR]].min(axis=1), axis=0)
     each, one = lower.all(axis=1), lower.any(axis=1)
     numbers = {"both below RFPCA and FairPCA": f"{each.sum()} of {len(wide)}"}
-    answer = HOLDS if each.all() else IN_PART if one.all() else NOT_SO
-    return answer, numbers | {"the better one": f"{one.sum()} of {len(wide)}"}
+    return by_truth(each.all(), one.all()), numbers | {"the better one": f"{one.sum()} of {len(wide)}"}
 
 
 def no_result_on_faces() -> Answer:
     """V22: no result on LFW, and because of the dimension: the size of the released program there and elsewhere.
 
-    An interior-point method factors a dense matrix with a row for each scalar equation: d (2d + 1) for the mean
-    constraint, 2 (d^2 + d (d + 1)) for the covariances. The former must fit no computer with the faces, both elsewhere.
-    """
+    An interior-point method factors a dense matrix with a row for each of the scalar equations counted here."""
     sizes = table_2()["d"].astype(int)
     missing = pd.concat([printed(*key)[[MEAN, BOTH]].isna() for key in product(SAMPLES, ERRORS)], axis=1)
     d, largest = int(sizes[FACES]), int(sizes[~missing.any(axis=1).reindex(sizes.index)].max())
@@ -131,28 +122,17 @@ def faces_of_the_subset() -> Answer:
 
 
 def protocol_gives_the_tables() -> Answer:
-    """V24: the protocol, as stated and as the authors published it; judged by how many printed errors it gives again.
-
-    The paper's sentence leaves splits, folds and starts open, and the authors' program fixes them. The faces are left
-    out, because ours are a stand-in for the paper's.
-    """
-    both_sides = [(ours(*key).stack(), printed(*key).stack()) for key in product(SAMPLES, ERRORS)]
-    off = pd.concat([((mine - theirs).abs() / theirs).dropna() for mine, theirs in both_sides])
-    share = (off <= rule("V24", "relative")).mean()
-    same = pd.concat([((mine - theirs).abs() <= rule("V24", "last printed digit")) for mine, theirs in both_sides])
-    numbers = {"near the printed": f"{share * len(off):.0f} of {len(off)}", "in all four decimals": int(same.sum())}
-    part = share >= rule("V24", "in part from")
-    return Answer(HOLDS if share >= rule("V24", "holds from") else IN_PART if part else NOT_SO, numbers)
-
-
-# -- curves, counts and the toy example --------------------------------------------------------------------------------
+    """V24: the protocol as the authors' program fixes it, by how many printed errors it gives again; without faces."""
+    mine, theirs = (pd.concat({key: of(*key).stack() for key in product(SAMPLES, ERRORS)}) for of in (ours, printed))
+    off = (mine - theirs).abs().dropna()
+    near, same = (off / theirs.abs()).dropna() <= rule("V24", "relative"), off <= rule("V24", "last printed digit")
+    numbers = {"near the printed": f"{near.sum()} of {len(near)}", "in all four decimals": int(same.sum())}
+    answer = by_truth(near.mean() >= rule("V24", "holds from"), near.mean() >= rule("V24", "in part from"))
+    return Answer(answer, numbers)
 
 
 def robust_points_dominate() -> Answer:
-    """V26: on Biodeg and German Credit RFPCA has points that dominate those of the other methods.
-
-    Asked of each other curve: does RFPCA dominate some of its points, and a larger share than is dominated of its own?
-    """
+    """V26: on two data sets RFPCA dominates points of each other curve, a larger share than is dominated of its own."""
     asked = ("biodeg", "german_credit")
     found = means(full("vu2022-pareto", "dataset", "method", dataset=asked, method=CURVES))
     numbers, answers = {}, []
@@ -175,7 +155,7 @@ def smaller_gap_over_k() -> Answer:
     share, most, some = smaller.mean(), rule("V27", "most, with all of Biodeg"), rule("V27", "some")
     holds = share > rule("V27", "nearly all") or (share > most and smaller.loc["biodeg"].all())
     numbers = {"values of k and data sets with the smallest gap": f"{smaller.sum()} of {len(smaller)}"}
-    return Answer(HOLDS if holds else IN_PART if share > some else NOT_SO, numbers)
+    return Answer(by_truth(holds, share > some), numbers)
 
 
 def spectrum_between() -> Answer:
@@ -196,9 +176,7 @@ def spectrum_between() -> Answer:
 def first_better_then_worse() -> Answer:
     """V28: test ARE + ABDiff falls with the radius, then rises, each by more than its standard errors explain.
 
-    Fall and rise are differences of the same simulation, at its ends and at the alpha with the smallest mean. That one
-    is chosen on half of the simulations and judged on the others, so that no noise makes a minimum.
-    """
+    The alpha with the smallest mean is chosen on half of the simulations and judged on the others."""
     rows = full("vu2022-toy", metric="ARE + ABDiff")
     wide = rows.assign(alpha=rows["parameter"].astype(float)).pivot(index="split", columns="alpha", values="value")
     lowest = wide.iloc[::2].mean(axis=0).idxmin()
@@ -220,18 +198,11 @@ def fifteen_data_sets() -> Answer:
     return Answer(by_truth(same.all()), {"rows and features as printed": f"{same.sum()} of {len(found)}"}, theirs)
 
 
-# -- what is held against what -----------------------------------------------------------------------------------------
-
-
 def order_of_the_identity() -> Outcome:
     """X23: of the slips one can be computed; the others name places that do not exist or exist twice."""
-    d, k = 5, 2
-    V = np.linalg.qr(np.random.default_rng(23).normal(size=(d, k)))[0]
-    right = (V.T @ V).shape == (k, k) and np.allclose(V.T @ V, np.eye(k))
-    return (claim_rules.SECOND if right else claim_rules.UNDECIDED), {
-        "rows of V": d,
-        "order of the identity V'V": len(V.T @ V),
-    }
+    V = np.linalg.qr(np.random.default_rng(23).normal(size=(5, 2)))[0]
+    numbers = {"rows of V": len(V), "order of the identity V'V": len(V.T @ V)}
+    return (claim_rules.SECOND if np.allclose(V.T @ V, np.eye(2)) else claim_rules.UNDECIDED), numbers
 
 
 def larger_loss_or_error() -> Outcome:
@@ -242,12 +213,10 @@ def larger_loss_or_error() -> Outcome:
     off = off[off["table"].isin(["Table 1", "Table 3"])].groupby("ours")["median deviation"].max()
     words = {"FairPCA": "their program", "FairPCA (exact)": "loss", "FairPCA (error, exact)": "error"}
     found = {f"median deviation of the FairPCA column from {text}": off[name] for name, text in words.items()}
-    return (
-        claim_rules.FIRST if off["FairPCA (exact)"] < off["FairPCA (error, exact)"] else claim_rules.UNDECIDED
-    ), found
+    loss = off["FairPCA (exact)"] < off["FairPCA (error, exact)"]
+    return (claim_rules.FIRST if loss else claim_rules.UNDECIDED), found
 
 
-#: By experiment: the functions that answer claims.
 CLAIMS = {
     "vu2022-theorems": theorems,
     "vu2022-tables": {
@@ -269,5 +238,4 @@ CLAIMS = {
     "vu2022-toy": {"V12": spectrum_between, "V28": first_better_then_worse},
 }
 
-#: By contradiction: its check.
 CONTRADICTIONS = {"X23": order_of_the_identity, "X32": larger_loss_or_error}

@@ -15,10 +15,8 @@ from evenspan.core.errors import DataError
 from evenspan.core.groups import encode_groups
 from evenspan.core.linalg import fix_signs, top_eigenspace
 
-#: Most steps of the interior-point method.
-MAX_STEPS = 100
-#: It stops when the gap is below this share of the objective.
-TOL = 1e-10
+#: Most steps of the interior-point method, which stops when the gap is below a share of the objective.
+MAX_STEPS, TOL = 100, 1e-10
 
 
 def linear_separation(
@@ -43,14 +41,9 @@ def linear_separation(
     threshold may lie between equal scores, in the order in which the rows happen to stand.
 
     The value is not invariant to rotations of the columns, because they are standardised one by one: rotate the basis
-    with ``principal_axes`` first. It is computed on the sample the score was fitted to, so it is biased upwards: under
-    independence about 0.05 to 0.15 for 100 to 300 rows. Where a constant score is the best classifier (overlapping
-    groups of unequal size), the direction is that of the solver's path, so it does not depend on rounding.
+    with ``principal_axes`` first. It is computed on the sample the score was fitted to, so it is biased upwards.
 
-    References
-    ----------
-    M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis; Vu et al. (2022),
-    Table 4.
+    References: M. Olfat and A. Aswani (2019), Convex formulations for fair principal component analysis.
     """
     _, codes = encode_groups(groups, len(T))
     second = codes == 1
@@ -96,8 +89,8 @@ def principal_axes(V: np.ndarray, H: np.ndarray) -> np.ndarray:
 class LinearSVM:
     """The answer: scores are ``X @ w + intercept``; ``primal`` and ``dual`` bracket the optimal objective.
 
-    Where w = 0 is optimal to the tolerance (overlapping classes of unequal size) w is that of the last step with a gap
-    above 1e-8 of the objective, close to the central path: it is small, but its direction does not depend on rounding.
+    Where w = 0 is optimal to the tolerance, w is that of the last step with a gap above 1e-8 of the objective: it is
+    small, but its direction does not depend on rounding.
     """
 
     w: np.ndarray
@@ -121,10 +114,8 @@ def linear_svm(X: np.ndarray, positive: np.ndarray, penalty: float) -> LinearSVM
     D being diagonal and positive: O(n p^2) a step, and 10 to 30 steps, to a gap of ``TOL``. ``dual`` is the value of a
     feasible point, hence below the optimum. A gap larger than 1e-6 of the objective at the end raises an error.
 
-    References
-    ----------
-    M. C. Ferris and T. S. Munson (2002), Interior-point methods for massive support vector machines; S. Mehrotra
-    (1992), On the implementation of a primal-dual interior point method.
+    References: M. C. Ferris and T. S. Munson (2002), Interior-point methods for massive support vector machines; S.
+    Mehrotra (1992), On the implementation of a primal-dual interior point method.
     """
     n, p = X.shape
     y = np.where(positive, 1.0, -1.0)

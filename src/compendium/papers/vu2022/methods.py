@@ -3,7 +3,7 @@
 Each method solves a whole grid at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -24,28 +24,30 @@ from evenspan.reconstruction.robust_exact import solve_exact
 from evenspan.reconstruction.samadi import WeightsRun, correct_choice, operator_rank, run, square_root_map, truncate
 
 from ...own import Estimator, fitted
-from .protocol import Answer, Problem
+from .protocol import Answer, Problem, Solver
 
-RESTARTS = 20
-#: Relative gap to which the programs without closed form are solved.
-TOLERANCE = 1e-6
+RESTARTS, TOLERANCE = 20, 1e-6  # relative gap to which the programs without closed form are solved
 
 
-def standard(problem: Problem, grid) -> list[Answer]:
-    """Standard PCA of all rows."""
-    V = top_eigenspace(problem.moments.scatter, problem.k)[1]
-    return [Answer(V) for _ in grid]
+def _without_grid(basis: Callable[[Problem], np.ndarray]) -> Solver:
+    """A method without a grid, from its basis."""
+    return lambda problem, grid: [Answer(basis(problem))] * len(grid)
 
 
-def of_estimator(estimator: Estimator):
+#: Standard PCA of all rows.
+standard = _without_grid(lambda problem: top_eigenspace(problem.moments.scatter, problem.k)[1])
+
+
+def of_estimator(estimator: Estimator) -> Solver:
     """The components of a class of one's own."""
+    sized = lambda k: clone(estimator).set_params(n_components=k)  # noqa: E731
+    return _without_grid(lambda problem: fitted(sized(problem.k), problem.moments, problem.rows).components_.T)
 
-    def solve(problem: Problem, grid) -> list[Answer]:
-        sized = clone(estimator).set_params(n_components=problem.k)
-        V = fitted(sized, problem.moments, problem.rows).components_.T
-        return [Answer(V) for _ in grid]
 
-    return solve
+def disparity(constrained: bool) -> Solver:
+    """u-FPCA and c-FPCA with the safe search."""
+    fit = lambda k, moments: DisparityFairPCA(k, constrained=constrained).fit_moments(moments)  # noqa: E731
+    return _without_grid(lambda problem: fit(problem.k, problem.moments).components_.T)
 
 
 def published_descent(problem: Problem, grid) -> list[Answer]:
@@ -65,9 +67,7 @@ def published_descent(problem: Problem, grid) -> list[Answer]:
 def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple[np.ndarray, np.ndarray]:
     """The (alpha, penalty) of a grid as the released program takes them, and where it lowers the penalty.
 
-    It asks for more than Theorem 3.2: a penalty of at most every share, or condition (ii) for every group. Where
-    neither holds it takes the smallest share as penalty.
-    """
+    To the smallest share: where it is above a share and condition (ii) of Theorem 3.2 fails for a group."""
     asked, shares = np.array(list(grid), dtype=float), counts / counts.sum(axis=0)
     found = conditions(matrices, k, radii(counts, asked[:, 0]), shares, asked[:, 1])
     clipped = ~(found.marginal.all(axis=-1) | found.eigenvalue.all(axis=-1))
@@ -75,10 +75,9 @@ def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple
 
 
 def released_starts(problem: Problem, settings: int) -> np.ndarray:
-    """The starts of the released program for one grid point after the other, shape (settings, 1 + RESTARTS, d, k).
+    """The starts of the released program, (settings, 1 + RESTARTS, d, k): leading eigenvectors, then random ones.
 
-    Leading eigenvectors come first, then random (d - k)-dimensional complements: column spaces of Gaussian matrices.
-    """
+    These are complements of column spaces of Gaussian matrices (d, d - k)."""
     d, k = problem.moments.d, problem.k
     starts = np.empty((settings, 1 + RESTARTS, d, k))
     starts[:, 0], last = top_eigenspace(problem.moments.second_moment, k)[1], np.eye(d)[:, d - k :]
@@ -116,10 +115,7 @@ def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...]
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
-    r"""Average or last projector as the released baseline chooses it, shape (d, d).
-
-    The entries of :math:`S_g X` are summed, so that :math:`1^{\top} S_g X 1` stands where the trace is meant.
-    """
+    r"""Average or last projector (d, d) as released: :math:`1^{\top} S_g X 1` stands where the trace is meant."""
     last = run.last @ run.last.T
     average, ended = ((best_kept(matrices, k) - (matrices @ X).sum(axis=(1, 2))).max() for X in (run.average, last))
     return run.average if average <= ended else last
@@ -142,16 +138,6 @@ def min_max(objective: str):
     def solve(problem: Problem, grid) -> list[Answer]:
         answer = solve_min_max(*group_matrices(problem.about_groups, "group"), problem.k, objective)
         return [certified(*answer) for _ in grid]
-
-    return solve
-
-
-def disparity(constrained: bool):
-    """u-FPCA and c-FPCA with the safe search."""
-
-    def solve(problem: Problem, grid) -> list[Answer]:
-        fitted = DisparityFairPCA(problem.k, constrained=constrained).fit_moments(problem.moments)
-        return [Answer(fitted.components_.T) for _ in grid]
 
     return solve
 
@@ -215,9 +201,6 @@ def frontier(moments: GroupMoments, k: int, points: int = 81) -> Iterator[Answer
             return
 
 
-# -- as printed: two formulas of the objective, and Algorithm 1 on the complement --------------------------------------
-
-
 def closed_form(q, shares, radii, penalty) -> np.ndarray:
     """Theorem 3.2 and its correct extension without the cut at zero: right under its conditions only, shape (...)."""
     f = RobustObjective.of(shares, radii, penalty)
@@ -234,20 +217,12 @@ def printed_objective(q, shares, radii, penalty) -> np.ndarray:
     return (cross + penalty[..., None] * ((q + e)[..., a] - (q + e)[..., b])).max(axis=-1)
 
 
-def u_form(
-    matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int, *, retraction: str = "qr"
-) -> np.ndarray:
+def u_form(matrices: np.ndarray, f: RobustObjective, U: np.ndarray, iterations: int) -> np.ndarray:
     """Algorithm 1 of Vu et al. (2022) literally, one run from the orthonormal U of shape (d, d - k): the last U."""
     step = 1.0 / np.sqrt(iterations + 1.0)
     for _ in range(iterations):
         q = np.einsum("dk,gde,ek->g", U, matrices, U, optimize=True)
         H = 2.0 * np.einsum("g,gde->de", f.gradient(q), matrices)
-        D = -step * (H @ U - U @ (U.T @ (H @ U)))
-        if retraction == "qr":
-            Q, T = np.linalg.qr(U + D)
-            U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
-        else:
-            # (U + D)(I + D'D)^(-1/2) as printed is this where U is orthonormal; its rounding errors would grow.
-            left, _, right = np.linalg.svd(U + D, full_matrices=False)
-            U = left @ right
+        Q, T = np.linalg.qr(U - step * (H @ U - U @ (U.T @ (H @ U))))
+        U = Q * np.where(np.diag(T) < 0, -1.0, 1.0)
     return U

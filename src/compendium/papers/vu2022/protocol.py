@@ -39,20 +39,20 @@ DATASETS: Mapping[str, str] = {
     "wine_quality": "Wine Quality",
     "lfw_24x24": "LFW",
 }
-#: The published tables of ABDiff and ARE.
+#: The published tables of ABDiff and ARE, and that of Delta F_Lin.
 ERROR_TABLES = ("vu2022_table1_out_of_sample", "vu2022_table3_in_sample")
-#: That of Delta F_Lin.
 SEPARATION_TABLE = "vu2022_table4_linear_svm"
-#: Centred but not scaled: the printed errors of the faces are those of pixels / 255.
-UNSCALED = ("lfw_24x24",)
-#: Iterations of the published algorithms.
-ITERATIONS: Mapping[str, int] = {"lfw_24x24": 500}
+#: Centred but not scaled (printed errors of the faces are those of pixels / 255), and iterations other than 1000.
+UNSCALED, ITERATIONS = ("lfw_24x24",), {"lfw_24x24": 500}
 
 ALPHAS = (0.05, 0.1, 0.15)
 PENALTIES = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 RATES = (0.1, *np.linspace(0.25, 4.25, 17).tolist())
 DELTAS = (0.0, 0.1, 0.3, 0.5, 0.6, 0.7, 0.8, 0.9)
 TRADES = (1e-4, 1e-3, 1e-2, 0.05, 0.5)
+
+
+Rows = Callable[[], Dataset]
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,8 @@ class Answer:
     facts: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
 
-    @property
-    def failed(self) -> bool:
-        """Whether there is nothing to judge."""
-        return self.V is None and self.P is None
+    #: Whether there is nothing to judge.
+    failed = property(lambda self: self.V is None and self.P is None)
 
     def errors(self, moments: GroupMoments, means: np.ndarray | None = None) -> np.ndarray:
         """Errors of the groups about the origin of prepared moments, or about given means of the groups."""
@@ -87,17 +85,12 @@ class Problem:
     k: int
     iterations: int  # of the published algorithms
     rng: np.random.Generator | np.random.RandomState  # of random starts
-    #: Moments of the same rows in the units of matrices about the groups' own means, where these are others.
-    groups: GroupMoments | None = None
-    #: Starts are drawn as the released program draws them, from one stream of a split that all fits go on with.
-    released: bool = False
-    #: The rows themselves in the units of the moments, for a class of one's own.
-    rows: Callable[[], Dataset] | None = None
+    groups: GroupMoments | None = None  # the same rows in the units of matrices about groups, where they are others
+    released: bool = False  # starts as the released program draws them, from one stream of a split
+    rows: Rows | None = None  # the rows themselves in the units of the moments, for a class of one's own
 
-    @property
-    def about_groups(self) -> GroupMoments:
-        """Moments for matrices about the groups' own means."""
-        return self.moments if self.groups is None else self.groups
+    #: Moments for matrices about the groups' own means.
+    about_groups = property(lambda self: self.moments if self.groups is None else self.groups)
 
 
 #: Answers of a method for all points of its grid at once, so that they can share work.
@@ -152,9 +145,7 @@ def folds_of(parts: Mapping[str, GroupMoments]) -> tuple[list[GroupMoments], Gro
 def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, rng) -> np.ndarray:
     """Validation ABDiff + ARE of every grid point, mean over the folds; infinite where a fold has no answer.
 
-    As in the released program a fold's rows are standardised by the fold's training part, but the rows of each group
-    are kept in the units of the whole training part: FairPCA is fitted in these, and ABDiff is measured in them.
-    """
+    As released: rows are standardised by the fold's training part, rows of each group by the whole training part."""
     folds, raw, _ = folds_of(parts)
     scaled, found = dataset not in UNSCALED, []
     folds = [prepared(fold, raw, scaled) for fold in folds]
@@ -173,12 +164,7 @@ def scores(method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: i
 
 
 def fit_split(
-    method: Method,
-    dataset: str,
-    parts: Mapping[str, GroupMoments],
-    k: int,
-    seed: int,
-    rows: Callable[[], Dataset] | None = None,
+    method: Method, dataset: str, parts: Mapping[str, GroupMoments], k: int, seed: int, rows: Rows | None = None
 ) -> tuple[Answer, tuple, GroupMoments, GroupMoments]:
     """Choose by cross-validation (the first smallest) and fit again: answer, grid point, training and test part."""
     chosen, (train, test) = method.grid[0], prepared_parts(dataset, parts)
@@ -205,9 +191,8 @@ def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[Gro
 def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
     """Values by protocol and metric, or a reason, of one method on one split."""
     if answer.failed:
-        return {
-            name: dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason)) for name in ("in-sample", "out-of-sample")
-        }
+        none = dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason))
+        return dict.fromkeys(("in-sample", "out-of-sample"), none)
     fit = dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)
     return {"in-sample": judged(answer, train, train), "out-of-sample": judged(answer, train, test), "fit": fit}
 
@@ -215,9 +200,7 @@ def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMome
 def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> dict:
     """Delta F_Lin on the points of the test part, as released and as defined, and for permuted groups.
 
-    Of an operator of full rank the k leading eigenvectors are taken, as released. The value depends on the basis, which
-    the program leaves to an eigensolver: here it is rotated so that the training variance is diagonal in it.
-    """
+    Of an operator the k leading eigenvectors, as released; in the basis in which the training variance is diagonal."""
     if answer.failed:
         return {"Delta F_Lin": (np.nan, answer.reason)}
     V = top_eigenspace(answer.P, k)[1] if answer.V is None else answer.V
@@ -251,10 +234,7 @@ def in_units(data: Dataset, wanted, reference, part: str = "all", seed: int | No
     return Dataset(data.name, X, data.y[wanted], data.groups[wanted], names, part, seed)
 
 
-# -- the toy example: two centred Gaussians in the plane ---------------------------------------------------------------
-
-
-#: Rows of the two groups in Figure 1.
+#: The toy example: rows of the two groups in Figure 1, centred Gaussians in the plane.
 FIGURE_1 = (500, 200)
 COVARIANCES = np.array([[[4.0, 0.0], [0.0, 0.2]], [[0.2, 0.4], [0.4, 3.0]]])
 

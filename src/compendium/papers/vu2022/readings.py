@@ -11,7 +11,6 @@ from .protocol import DATASETS
 PUBLISHED = ("RFPCA", "FairPCA", "CFPCA-Mean Con.", "CFPCA - Both Con.")
 #: The name of a data set in the printed tables -> ours.
 NAMES = {theirs: name for name, theirs in DATASETS.items()}
-#: The methods in the order of tables and figures.
 ORDER = (
     *PUBLISHED,
     "CFPCA - Both Con. (mu as meant)",
@@ -30,9 +29,6 @@ OURS = ("RFPCA (exact)", "FairPCA (rank k)", "CFPCA-Mean Con. (linear)")
 FRONTIER = "certified frontier"
 
 
-# -- Tables 1, 3 and 4 -------------------------------------------------------------------------------------------------
-
-
 def summary(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean and population standard deviation over the splits by method, protocol, metric and source."""
     keys = ["dataset", "method", "k", "protocol", "metric"]
@@ -41,10 +37,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
-    """How our means over the splits agree with the printed numbers: a line for each method of ours and table.
-
-    Methods are given with the row of the printed tables that each is laid beside; ``median deviation`` is relative.
-    """
+    """How our means agree with the printed row given for each method, by table; ``median deviation`` is relative."""
     stems, keys = (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE), ["dataset", "metric", "protocol"]
     printed = pd.concat(pd.read_csv(paths.data("paper", f"{stem}.csv")) for stem in stems).dropna(subset="value")
     printed["dataset"] = printed["dataset"].str.replace("’", "").map(NAMES)
@@ -57,9 +50,6 @@ def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
         counted = by_table.agg(**{"numbers": ("same", "size"), "four decimals": ("same", "sum")})
         found.append(counted.assign(**{"median deviation": by_table["off"].median(), "ours": ours}).reset_index())
     return pd.concat(found, ignore_index=True)[["ours", "table", "numbers", "four decimals", "median deviation"]]
-
-
-# -- Table 2 -----------------------------------------------------------------------------------------------------------
 
 
 def table_2() -> pd.DataFrame:
@@ -80,18 +70,12 @@ def compared(rows: pd.DataFrame) -> pd.DataFrame:
     return wide.rename(index=DATASETS).rename_axis("data set").reset_index()
 
 
-# -- where the descent ends --------------------------------------------------------------------------------------------
-
-
 def excess(rows: pd.DataFrame) -> pd.DataFrame:
     """By how much, relative to the exact minimum, the best and the worst start end above it."""
     wide = rows.pivot(index=["dataset", "alpha", "lambda"], columns=["method", "metric"], values="value")
     ends, exact = wide["descent"].rename(columns=lambda name: name.removesuffix(" start")), wide["exact"]
     found = (ends[["best", "worst"]]).div(exact["value"], axis=0) - 1.0
     return found.assign(gap=exact["certificate gap"] / exact["value"]).reset_index()
-
-
-# -- error against gap -------------------------------------------------------------------------------------------------
 
 
 def means(rows: pd.DataFrame) -> pd.DataFrame:
@@ -105,9 +89,6 @@ def dominated(points: pd.DataFrame, by: pd.DataFrame) -> int:
     """How many points have some point of the other curve at least as good in both axes and better in one."""
     theirs, own = points[["ARE", "ABDiff"]].to_numpy()[:, None], by[["ARE", "ABDiff"]].to_numpy()
     return int(((own <= theirs).all(axis=2) & (own < theirs).any(axis=2)).any(axis=1).sum(axis=0))
-
-
-# -- errors as components are added ------------------------------------------------------------------------------------
 
 
 def gaps(rows: pd.DataFrame) -> pd.DataFrame:
@@ -125,18 +106,12 @@ def curves(rows: pd.DataFrame) -> pd.DataFrame:
     return in_order(spread(rows, keys, "mean"), ORDER).rename(columns={"mean": "value"})
 
 
-# -- the toy example ---------------------------------------------------------------------------------------------------
-
-
 def angles(rows: pd.DataFrame, which: str) -> pd.DataFrame:
     """Method, penalty and angle of one of "sample" and "population", one line each."""
     some = rows[(rows["dataset"] == which) & (rows["metric"] == "angle")]
     given = some["parameter"].astype(object)
     some = some.assign(parameter=given.where(given.notna(), ""))  # a gap in the table: a method without one
     return some[["method", "parameter", "value"]].rename(columns={"value": "angle"}).reset_index(drop=True)
-
-
-# -- theorems ----------------------------------------------------------------------------------------------------------
 
 
 def over_problems(rows: pd.DataFrame) -> pd.DataFrame:

@@ -10,10 +10,4 @@ Table 1                         ``table.ipynb``              one for each data s
 Figures 2 and 3                 ``kernels.ipynb``            one for each data set
 Theorems 1 and 2, Algorithm 1   ``theorems.ipynb``           one for each claim
 ==============================  ===========================  =======================================================
-
-``protocol``: the evaluation, which takes every metric from counts of classes, groups and clusters; data, estimators of
-this paper, and the rows of a run. ``variants``: other readings of the methods of Table 1. ``readings``: what pages and
-claims read from the rows of the two tables; ``tradeoff`` and ``kernels`` the same for these notebooks. ``arithmetic``:
-what the printed table says about unknown groups. ``claims``, ``theorems``: the paper's claims; ``attainable``: what
-clusterings can reach for given sizes of the groups. ``figures``.
 """

@@ -80,9 +80,7 @@ def consistency(dataset: str, share: float) -> pd.DataFrame:
 def shares_allowed(dataset: str) -> tuple[float, float]:
     """Smaller shares of two groups with which every column can be means over runs on one and the same sample.
 
-    The upper end is the column that states the smallest entropy, the lower end the largest balance. The other bound on
-    MNCE, ``floor`` in ``consistency``, is checked there.
-    """
+    From the largest balance, to the column that states the smallest entropy."""
     found, largest = implied(dataset), float(printed(dataset).loc["Bal"].max()) - HALF_DIGIT
     return largest / (1.0 + largest), share_of_entropy(min(float(found["entropy to"].min()), np.log(2.0)))
 

@@ -1,8 +1,7 @@
-r"""What a clustering can reach for given sizes of the groups: all tables of counts, and the smallest regulariser.
+r"""The regulariser of tables of counts, all tables for given sizes of the groups, and the smallest regulariser.
 
-A clustering enters the fairness measures only through its table of counts: c non-zero vectors of whole numbers that add
-up to the sizes of the groups. The regulariser is the sum of :math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum
-over tables is a whole-number program over vectors,
+A table has c non-zero vectors of whole numbers that add up to the sizes of the groups. The regulariser is the sum of
+:math:`\varphi(v) = |v|_2^2 / |v|_1` over them. Its minimum is a whole-number program over vectors,
 
 .. math:: \min \sum_v x_v \varphi(v), \quad \sum_v x_v v = (|G_1|, \dots, |G_t|), \quad \sum_v x_v = c ,
 
@@ -10,12 +9,9 @@ too many to list for real sizes. Vectors are added as they are needed: for price
 found exactly by taking the cheapest samples one by one, since the cost is convex in each count.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import product
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -75,17 +71,16 @@ class Smallest(NamedTuple):
 def smallest_regulariser(sizes: Sequence[int], c: int) -> Smallest:
     """The clustering into c non-empty clusters with the smallest regulariser, with its certificate.
 
-    ``sizes`` are the samples of each group, at least 1, and c is from 1 to their number. ``gap`` says how far the table
-    may be from the minimum: the program over fractions of vectors bounds that over whole vectors from below, and need
-    not be equal to it.
-    """
+    The program over fractions of vectors bounds that over whole vectors from below, and need not be equal to it."""
     g = np.asarray(sizes)
     n = int(g.sum(axis=0))
     totals = np.arange(1, n - c + 2)
     # The tangent of phi at the group sizes: vectors as near to proportional as whole numbers can be, for every total.
     listed = {tuple(v) for v in cheapest(g, 2.0 * g / n, totals)[0].tolist()}
-    # A table that is always there, so that the first program has a solution.
-    listed |= {tuple(v) for v in _single_samples(g, c).T.tolist()}
+    # A table that is always there, so that the first program has a solution: one sample in every cluster but the last.
+    single = np.repeat(np.arange(len(g)), g)[: c - 1]
+    listed |= {tuple(v) for v in np.eye(len(g), dtype=int)[single].tolist()}
+    listed.add(tuple((g - np.bincount(single, minlength=len(g))).tolist()))
     while True:
         V = np.array(sorted(listed))
         costs = (V**2).sum(axis=1) / V.sum(axis=1)
@@ -123,50 +118,3 @@ def cheapest(g: np.ndarray, u: np.ndarray, totals: np.ndarray) -> tuple[np.ndarr
     order = np.argsort(added, axis=1, kind="stable")
     vectors = np.array([np.bincount(group[row[:m]], minlength=len(g)) for row, m in zip(order, totals, strict=True)])
     return vectors, (vectors**2).sum(axis=1) / totals - vectors @ u
-
-
-def _single_samples(g: np.ndarray, c: int) -> np.ndarray:
-    """A table (t, c) that is always there: one sample in every cluster but the last."""
-    group = np.repeat(np.arange(len(g)), g)[: c - 1]
-    return np.column_stack([*np.eye(len(g), dtype=int)[group], g - np.bincount(group, minlength=len(g))])
-
-
-def largest_balance(sizes: Sequence[int], c: int) -> tuple[Fraction, np.ndarray]:
-    """The largest Bal of any clustering into c non-empty clusters, exactly, and a table (t, c) that has it.
-
-    Bal is at least beta when the counts of cluster k lie between some m_k and m_k / beta. Counts of every group can be
-    chosen so when its size is between the sum of the m_k and the sum of the largest whole numbers up to m_k / beta.
-    """
-    g = np.asarray(sizes)
-    low, high = int(g.min(axis=0)), int(g.max(axis=0))
-    if low < c:
-        return Fraction(0), _single_samples(g, c)
-    values = sorted({Fraction(p, q) for p in range(1, low + 1) for q in range(p, high + 1) if p * high <= q * low})
-    place = bisect_left(values, True, key=lambda beta: _smallest_counts(beta, low, high, c) is None)
-    best = values[place - 1]
-    smallest = _smallest_counts(best, low, high, c)
-    room = smallest * best.denominator // best.numerator - smallest
-    # Extra samples of each group, cluster by cluster as far as there is room.
-    filled = np.clip((g - low)[:, None] - (np.cumsum(room) - room), 0, room)
-    return best, smallest + filled
-
-
-def _smallest_counts(beta: Fraction, low: int, high: int, c: int) -> np.ndarray | None:
-    """Numbers m_1, ..., m_c from 1 that add up to ``low`` and whose m_k / beta, rounded down, reach ``high``."""
-
-    def held(x: int) -> int:
-        return x * beta.denominator // beta.numerator
-
-    @cache
-    def most(k: int, m: int) -> tuple[int, int]:
-        """The most that k clusters with m in all can hold of a group, and the number of the last of them."""
-        if k == 1:
-            return held(m), m
-        return max(((held(x) + most(k - 1, m - x)[0], x) for x in range(1, m - k + 2)), key=itemgetter(0))
-
-    if most(c, low)[0] < high:
-        return None
-    found = []
-    for k in range(c, 0, -1):
-        found.append(most(k, low - sum(found))[1])
-    return np.array(found)

@@ -1,8 +1,4 @@
-"""Figures of Zhou et al. (2024): tables of clusterings, and curves over the weight.
-
-A *summary* has the columns ``method``, ``metric``, ``mean`` and ``std``; a *spread* has ``method``, ``weight`` (NaN for
-a method without one), ``metric``, ``median``, ``smallest`` and ``largest``, the ends of the range over the runs.
-"""
+"""Figures of Zhou et al. (2024): tables of clusterings, and curves over the weight."""
 
 import textwrap
 from collections.abc import Sequence
@@ -18,9 +14,6 @@ from evenspan.displays.style import COLOURS
 
 from ... import looks as method_looks
 from ...figures import arms, explained, grid
-
-#: Between 0 and this weight the axis is linear, so that 0 has a place; then logarithmic.
-LINEAR_UP_TO = 0.1
 
 
 def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFrame | None = None) -> Figure:
@@ -45,10 +38,7 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
 
 
 def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
-    """The weight of every kernel, one marker a method: mean over the seeds, with the range; a line for equal weights.
-
-    ``weights`` has the columns ``method``, ``kernel`` (from 1), ``mean``, ``smallest`` and ``largest``.
-    """
+    """The weight of every kernel, one marker a method: mean over the seeds and range; a line for equal weights."""
     methods = method_looks.looks(weights["method"])
     fig, panel = plt.subplots(figsize=(7.6, 0.42 * len(names) + 1.4), layout="constrained")
     panel.axvline(1.0 / len(names), color="#888888", linestyle="--", linewidth=1.0)
@@ -68,8 +58,7 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
     """A spread's qualities against its fairness: one marker for each method and weight, with ranges; a panel a quality.
 
-    Points of a method are joined in the order of its weights; a panel is turned over where lower is better.
-    """
+    Points of a method are joined in the order of its weights; a panel is turned over where lower is better."""
     dress = method_looks.looks(spread["method"])
     fig, axes = grid(len(qualities), len(qualities), (3.85, 4.3), (0.2, 0.0))
     for panel, quality in zip(axes[0], qualities, strict=True):
@@ -91,9 +80,9 @@ def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Fi
 def weight_axis(panel: Axes, weights: pd.Series) -> None:
     """Linear from 0 to a tenth, then logarithmic."""
     top = float(weights.max())
-    panel.set_xscale("symlog", linthresh=LINEAR_UP_TO, linscale=0.5)
+    panel.set_xscale("symlog", linthresh=0.1, linscale=0.5)
     ticks = [0.0, *(10.0**e for e in range(-1, 6) if 10.0**e <= top)]
     panel.xaxis.set_major_locator(FixedLocator(ticks))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xticklabels([f"{tick:g}" for tick in ticks])
-    panel.set_xlim(-0.25 * LINEAR_UP_TO, 1.4 * top)
+    panel.set_xlim(-0.025, 1.4 * top)

@@ -44,9 +44,7 @@ NAMES = {
     "har": "HAR",
     "daily_sports": "D&S",
 }
-MADE = "made"
-#: The kernel whose inner products are those of the features.
-LINEAR = 1
+MADE, LINEAR = "made", 1  # the kernel whose inner products are those of the features
 #: The metric of the row that carries the counts of a run; its value is the number of samples.
 COUNTED = "n"
 #: Metrics that may have no number, and why.
@@ -57,9 +55,7 @@ UNKNOWN = {**dict.fromkeys(("ACC", "NMI"), "the true classes are unknown"), "MNC
 class PublishedRule(WeightRule):
     """The rule of the paper as released, which also ends at MNCE 0, and its variations.
 
-    ``growth`` is the factor from one step to the next, ``patience`` how many weights in a row must bring no rise over
-    the best so far; the paper's rule compares neighbours.
-    """
+    ``growth``: factor of the steps; ``patience``: weights in a row without a rise (the paper compares neighbours)."""
 
     growth: float = 1.0
     patience: int = 1
@@ -78,15 +74,9 @@ class PublishedRule(WeightRule):
         return result, tried, False
 
 
-# -- the evaluation ----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class JointCounts:
-    """How many samples (C, G, c) have a class, a group and a cluster: enough for every metric of a clustering.
-
-    A cluster may be empty. Of unknown classes there is one, None.
-    """
+    """How many samples (C, G, c) have a class (None if unknown), a group and a cluster, which may be empty."""
 
     classes: np.ndarray
     groups: np.ndarray
@@ -107,15 +97,9 @@ class JointCounts:
         np.add.at(counts, (of_class, of_group, of_cluster), 1)
         return cls(classes, groups, clusters, counts)
 
-    @property
-    def n(self) -> int:
-        """The number of samples."""
-        return int(self.counts.sum(axis=None))
-
-    @property
-    def group_by_cluster(self) -> np.ndarray:
-        """Counts (G, c) of groups in clusters."""
-        return self.counts.sum(axis=0)
+    #: The number of samples, and counts (G, c) of groups in clusters.
+    n = property(lambda self: int(self.counts.sum(axis=None)))
+    group_by_cluster = property(lambda self: self.counts.sum(axis=0))
 
     def to_text(self) -> str:
         """One line of JSON: the labels of the axes, and the counts, group fastest, ``7*3`` for three times 7."""
@@ -150,9 +134,6 @@ def judge_clustering(counts: JointCounts) -> dict[str, float]:
     }
 
 
-# -- data -------------------------------------------------------------------------------------------------------------
-
-
 class Problem:
     """One data set with all that several runs share, read and made when it is first asked for."""
 
@@ -180,10 +161,7 @@ def problem(dataset: str, groups: str = "", classes: str = "", clusters: int = 0
     if dataset not in (known := (*clusterings(), MADE)):
         raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(known)}.")
     if groups or classes or clusters:
-        raise ConfigurationError(
-            f"groups={groups!r}, classes={classes!r} and clusters={clusters} are for a CSV file of your own; {dataset} "
-            "has groups, classes and a number of clusters already. Leave them out."
-        )
+        raise ConfigurationError(f"groups, classes and clusters are for a CSV file of your own; {dataset} has its own.")
     return Problem(dataset)
 
 
@@ -281,9 +259,6 @@ def made_set() -> ClusterData:
     return ClusterData(MADE, X[order], None, y[order], groups[order], 3, "made for the build of the book")
 
 
-# -- estimators that only this paper needs ----------------------------------------------------------------------------
-
-
 class SpectralClustering(KernelKMeans):
     """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), rounded as relaxed kernel k-means is."""
 
@@ -335,9 +310,6 @@ def fitted(estimator, X, data: ClusterData, seed: int, **options):
         return model.fit(X, data.y if getattr(model, "oracle", False) else None, **shown)
 
 
-# -- rows of a run ----------------------------------------------------------------------------------------------------
-
-
 def said(model, X=None, groups=None) -> dict[str, float]:
     """What a fitted model says of itself; an estimator of this paper only has it as ``facts_``."""
     if hasattr(model, "facts_"):
@@ -384,7 +356,9 @@ def known(rows: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
 
 def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, search: bool = True, **key) -> list[dict]:
     """The rows of one run: every metric from its counts, what the method says of itself, and perhaps its search."""
-    counts = JointCounts.from_labels(data.y, by_first_row(model.labels_), data.groups, data.n_clusters)
+    # Clusters are numbered in the order in which the rows meet them: their names say nothing.
+    labels = pd.factorize(np.asarray(model.labels_))[0]
+    counts = JointCounts.from_labels(data.y, labels, data.groups, data.n_clusters)
     rows = judged(counts, **key, protocol=protocol)
     rows += tidy(said(model, X, data.groups) | {"seconds": seconds}, **key, protocol=f"{protocol}: fit")
     names = {"mnce": "MNCE", "balance": "Bal", "n_sweeps": "sweeps"}
@@ -392,9 +366,3 @@ def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, searc
         at = {"protocol": f"{protocol}: search", "variant": f"weight {step['fairness_weight']:g}"}
         rows += tidy({names.get(k, k): v for k, v in step.items() if k != "fairness_weight"}, **key | at)
     return rows
-
-
-def by_first_row(labels: np.ndarray) -> np.ndarray:
-    """The same clusters, numbered in the order in which the rows meet them: names of clusters say nothing."""
-    _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[codes]

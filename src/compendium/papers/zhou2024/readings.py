@@ -41,8 +41,7 @@ def facts(rows: pd.DataFrame, protocol: str) -> pd.DataFrame:
 def deviations(found: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """The mean absolute deviation of every reading of every method from the printed row, with our four means.
 
-    ``nearest`` marks the smallest of a method at three decimals, as printed; of equal ones the fixed one comes first.
-    """
+    ``nearest`` marks the smallest of a method at three decimals, as printed."""
     own = found[(found["dataset"] == dataset) & found["metric"].isin(METRICS) & found["mean"].notna()]
     own = own.assign(reading=own["variant"].where(own["protocol"] == "variants", FIXED))
     theirs = printed().query("dataset == @dataset").pivot(index="method", columns="metric", values="mean")

@@ -9,22 +9,16 @@ from collections.abc import Mapping
 import numpy as np
 
 from ... import store
-from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, by_truth, rule
+from ...claim_rules import Answer, by_truth, rule
 
 CLAIMS = ("Z01", "Z02", "Z03", "Z04", "Z05", "Z06", "Z07")
-#: The probability with which Theorem 2 may fail.
 DELTA = 0.05
 
 
-def bound(
-    n: int, c: int, t: int, largest: float, weight: float, *, b: float = 1.0, delta: float = DELTA,
-    shift: float | None = None,
-) -> float:  # fmt: skip
+def bound(n: int, c: int, t: int, largest: float, weight: float, *, b=1.0, delta=DELTA, shift=None) -> float:
     """What Theorem 2 adds to the empirical error, as printed; it fails with a probability of at most ``delta``.
 
-    For n samples in c clusters and t groups, the largest of which has ``largest`` of them; ``b`` is the largest entry
-    of the kernels. The shift is that of the algorithm, ``weight * largest``, unless another one is given.
-    """
+    The largest of t groups has ``largest`` of n samples; b is the largest entry of the kernels."""
     top = b + (weight * largest if shift is None else shift)
     bracket = (1 + c**2) * top - (1 + c**2 / t) * weight + c * np.sqrt(2 * (top - weight) * (top - weight / t))
     last = 4 * top - 2 * (1 + 1 / t) * weight
@@ -40,18 +34,16 @@ def judge(claim: str, found: Mapping[str, float]) -> str:
     """The answer to a claim from what its search counted."""
     if claim == "Z06":  # for clusterings of the algorithm and short centres; the function class has far ones as well
         near = max(found["clusterings that fail"] / found["tried"], found["share that fails, centre of length 1"])
-        return NOT_SO if near > DELTA else IN_PART if found["control"] > DELTA else HOLDS
+        return by_truth(max(near, found["control"]) <= DELTA, near <= DELTA)
     if claim == "Z01":  # proved where a proportional clustering exists
-        if found["outside the bounds"] or found["misses, proportional"]:
-            return NOT_SO
-        return IN_PART if any(number for name, number in found.items() if name.startswith("misses")) else HOLDS
+        exact = not (found["outside the bounds"] or found["misses, proportional"])
+        missed = any(number for name, number in found.items() if name.startswith("misses"))
+        return by_truth(exact and not missed, exact)
     rounding = rule(claim, "rounding")
     exact = found["largest violation"] <= rounding
     if claim == "Z03":  # proved for one kernel; of several the shift enters the weights
-        one = found["runs with the same moves"] == found["tried"] and found["objective apart"] < rounding
-        return (
-            NOT_SO if not (one and exact) else IN_PART if found["several kernels, another best clustering"] else HOLDS
-        )
+        exact = exact and found["runs with the same moves"] == found["tried"] and found["objective apart"] < rounding
+        return by_truth(exact and not found["several kernels, another best clustering"], exact)
     if claim == "Z04":  # a solver finds the same weights
         exact = exact and found["weights apart"] < rule("Z04", "same weights")
     if claim == "Z05":

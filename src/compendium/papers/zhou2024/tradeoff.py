@@ -31,8 +31,7 @@ def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[Tr
 def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protocol: str, weight=None, **facts):
     """Rows of one run, a point of a curve, a fitted estimator or labels: the evaluation, the counts, and other facts.
 
-    An estimator that followed a rule has no weight of its own in the rows: what it chose and tried is said beside.
-    """
+    An estimator that followed a rule has no weight of its own in the rows: what it chose and tried is said beside."""
     key = {"dataset": data.name, "method": method, "k": data.n_clusters, "split": split, "protocol": protocol}
     key["weight"], labels, searched = weight, getattr(found, "labels_", found), []
     if isinstance(found, TradeOffPoint):
@@ -111,9 +110,7 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
         curve = medians(rows, method)
         acc, mnce, lost = (curve[name] for name in ("ACC", "MNCE", "clustering objective"))
         short = mnce.index[(mnce < mnce.max() - TOLERANCE) & (mnce.index < mnce.idxmax())]
-        saturated = mnce.index[mnce.index > max(short, default=-1.0)][
-            0
-        ]  # from there up to the best within the tolerance
+        saturated = mnce.index[mnce.index > max(short, default=-1.0)][0]  # up to the best within the tolerance
         line = {"method": method, "ACC at λ = 0": acc.iloc[0], "largest ACC": acc.max()}
         line["largest at λ"] = acc.idxmax() if acc.notna().any() else np.nan
         line |= {f"ACC at λ = {curve.index[-1]:g}": acc.iloc[-1], "MNCE at λ = 0": mnce.iloc[0]}
@@ -126,8 +123,7 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
 def certificates(rows: pd.DataFrame) -> pd.DataFrame:
     """The best objective over the seeds, from the start and carried on, beside the bound, by weight and by n.
 
-    All have the weight times the smallest possible regulariser added, which no clustering can change.
-    """
+    All have the weight times the smallest possible regulariser added, which no clustering can change."""
     objective = rows[(rows["method"] == "FKKM") & (rows["metric"] == "objective")]
     best = objective.groupby(["protocol", "weight"])["value"].max()
     upper = rows[(rows["protocol"] == "grid") & (rows["metric"] == "upper bound")].set_index("weight")["value"]
@@ -142,9 +138,7 @@ def certificates(rows: pd.DataFrame) -> pd.DataFrame:
 def generalisation(rows: pd.DataFrame) -> pd.DataFrame:
     """Theorem 2 by weight: the empirical term, R, their sum, and the largest value that the error can have at all.
 
-    The kernel has a unit diagonal, so that b = 1 and every point has the squared length 1 + alpha - weight in the fair
-    kernel; the last column is the range that the theorem itself gives the error.
-    """
+    For a kernel with a unit diagonal: b = 1, and points have the squared length 1 + alpha - weight in the fair one."""
     grid = rows[(rows["protocol"] == "grid") & (rows["method"] == "FKKM")]
     medians = grid.pivot_table(index="weight", columns="metric", values="value", aggfunc="median")
     n, c, sizes = shape(rows)
