@@ -241,14 +241,14 @@ def audit(
 
     Guarantees
     ----------
-    On the training set the frontier is certified: no projection passes their bounds. Intervals are about the
+    On the training set the frontier is certified: no projection passes its bounds. Intervals are about the
     projection as it is fitted: other rows, not another fit. No number says that something is fair.
 
     Complexity
     ----------
     O(n d^2) for the moments, and the table in memory (``GroupMoments.from_batches`` takes larger ones). After it a
-    million rows cost what a thousand do; time grows with the third power
-    of the features: 20 take seconds, 768 some minutes, which is said first.
+    million rows cost what a thousand do; time grows with the third power of the features: 20 take seconds, 768 some
+    minutes, which is said first.
 
     References
     ----------
