@@ -4,12 +4,14 @@ import json
 import os
 
 import nbformat
+import papermill
 import pytest
 
 from compendium import paths
 from compendium.book import pages
 from compendium.book.pages import execute
-from evenspan.auditing.execution import clean_room, normalise, run_kernel
+from compendium.errors import RegistryError
+from compendium.execution import clean_room, normalise
 from evenspan.core.errors import ConfigurationError, ExecutionError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"
@@ -34,7 +36,7 @@ def chapter(tmp_path):
 
 def test_parameters_are_checked_before_anything_runs(chapter, tmp_path):
     for parameters, error, message in (
-        ({"kk": 3}, ConfigurationError, r"no parameter 'kk'.*'dataset', 'k', 'fraction', 'flag'"),
+        ({"kk": 3}, RegistryError, r"no parameter 'kk'.*'dataset', 'k', 'fraction', 'flag'"),
         ({"k": "3"}, ConfigurationError, r"'k' is '3' \(str\).*type int"),
         ({"flag": 1}, ConfigurationError, r"'flag' is 1"),
     ):
@@ -94,7 +96,10 @@ def test_the_output_is_that_of_a_kernel(chapter, tmp_path, monkeypatch):
     execute(source, tmp_path / "ours.ipynb", {"k": 4})
     with clean_room() as room:
         nbformat.write(pages.read(source), room / "in.ipynb")
-        theirs = run_kernel(room / "in.ipynb", room / "out.ipynb", {"k": 4}, paths.root(), room)
+        theirs = papermill.execute_notebook(
+            room / "in.ipynb", room / "out.ipynb", {"k": 4}, kernel_name="python3", language="python", cwd=paths.root(),
+            progress_bar=False, extra_arguments=["--log-level=CRITICAL"],
+        )  # fmt: skip
     normalise(theirs)
     ours = nbformat.read(tmp_path / "ours.ipynb", as_version=4)
     assert len(ours.cells) == len(theirs.cells) == 7
