@@ -74,12 +74,8 @@ def test_complement_is_all_that_is_orthogonal_and_dependent_columns_do_not_count
 # -- smallest eigenspaces, and what decides a tie -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize(
-    ("spectrum", "size"),
-    [([0.0, 0, 0, 0, 2, 5], 2), ([1.0, -1, 1, -1, 0, 5], 3), ([1.0, 1, 1, 1, 1, 1], 4), ([3.0, -3, 3, 1, 1, 9], 4)],
-    ids=["zeros", "both signs", "all equal", "tie above others"],
-)
+@pytest.mark.parametrize("factor", [1e-6, 1e6])
+@pytest.mark.parametrize(("spectrum", "size"), [([0.0, 0, 0, 0, 2, 5], 2), ([3.0, -3, 3, 1, 1, 9], 4)])
 def test_ties_at_the_cut_go_to_the_preferred_directions(spectrum, size, factor):
     B, Q = with_spectrum(spectrum)
     rng = np.random.default_rng(1)

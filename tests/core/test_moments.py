@@ -220,6 +220,7 @@ REFUSALS = {
             ["NaN or inf", "1 (2)", "finite", "Impute or drop"]),
     "nan in a frame": (FRAME.assign(income=[np.nan, np.inf] * 4), G0, None, DataError, ["'income' (8)"]),
     "lengths": (X0, G0[:5], None, GroupError, ["5 rows", "X has 8", "one entry for each row", "same order"]),
+    "more labels": (X0, [*G0, "a"], None, GroupError, ["9 rows", "X has 8"]),
     "text column": (FRAME.assign(income=list("abcdefgh")), G0, None, FeatureTypeError,
                     ["1 of 3", "'income'", "not numeric", "Encode", "drop"]),
     "text in an array": (np.array([["1", "x"]] * 8), G0, None, FeatureTypeError, ["column 1", "not numeric"]),

@@ -100,6 +100,12 @@ def table():
     return pd.DataFrame(X[order], columns=FRAME), y[order], pd.Series(np.array(["f", "m"])[at][order], name="sex")
 
 
+def test_all_components_restore_the_points(table):
+    X = table[0].to_numpy() + 5.0
+    model = evenspan.StandardPCA(5).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X)
+
+
 def test_groups_reach_every_method_in_a_pipeline(table):
     X, y, sex = table
     with sklearn.config_context(enable_metadata_routing=True):

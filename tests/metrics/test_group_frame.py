@@ -150,8 +150,5 @@ def test_what_cannot_be_used_is_refused(rows, pca):
     ]:
         with pytest.raises(error, match=match):
             GroupFrame(**({"estimator": pca, "metrics": "error"} | options))
-    frame = GroupFrame(estimator=pca, moments=moments)
     with pytest.raises(ConfigurationError, match="no samples were drawn"):
-        frame.interval()
-    with pytest.raises(ConfigurationError, match="method='between'"):
-        frame.difference("between")
+        GroupFrame(estimator=pca, moments=moments).interval()

@@ -84,8 +84,7 @@ def test_errors_say_what_is_needed():
         (GroupError, "'c' has 1 of the blocks", lambda: metrics.error_gap_bound(moments, fitted, folds=None)),
         (ConfigurationError, "cannot be fitted", lambda: metrics.error_gap_bound(moments, fitted.subspace_)),
         (ConfigurationError, "needed is at least", lambda: largest_at_most(np.ones(1), np.ones(2), np.ones(2), 0.6)),
+        (ConfigurationError, "folds=6 of 5 blocks", lambda: metrics.error_gap_bound(moments, fitted, folds=6)),
     ):
         with pytest.raises(error, match=words):
             call()
-    with pytest.raises(ConfigurationError, match="folds=6 of 5 blocks"):
-        metrics.error_gap_bound(moments, fitted, folds=6)
