@@ -1,6 +1,7 @@
 """Features as blocks of numbers: what may come in, and what is said when it may not."""
 
 import contextlib
+import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -24,9 +25,10 @@ SHARE = 0.8
 
 
 def require_package(module: str, extra: str):
-    """The package of an optional module, imported; ConfigurationError unless it is installed."""
+    """The package of an optional module, which is imported; ConfigurationError unless it is installed."""
     try:
-        return __import__(module)
+        importlib.import_module(module)
+        return sys.modules[module.partition(".")[0]]
     except ImportError as error:
         raise ConfigurationError(
             f"this needs {module}, not installed here: pip install 'evenspan[{extra}]'."
