@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from ..core.errors import ConfigurationError
-from ..core.estimator import NotConvergedWarning
+from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
-from .estimator import numeric_table, plain_means, require_clusters
+from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
 
 
@@ -23,16 +23,12 @@ class RelaxedStart(NamedTuple):
 
 
 def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_init: int = 10) -> RelaxedStart:
-    """Relaxed kernel k-means (Zhou, Li and Du 2024, Algorithm 1, step 3).
-
-    The leading eigenvectors, whose rows are scaled to unit length, are clustered by ``n_init`` runs of k-means.
-    """
+    """``n_init`` runs of k-means on the leading eigenvectors of unit rows (Zhou et al. 2024, Algorithm 1, step 3)."""
     values, H = leading_eigenvectors(gram, n_clusters, rng)
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
     H = np.divide(H, lengths, out=np.zeros_like(H), where=lengths > 0)  # a row of zeros stays one
     means = plain_means(H, n_clusters, seed=int(rng.integers(2**31)), n_init=n_init, max_iter=50)
-    labels = means.labels_.astype(np.intp)
-    return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
+    return RelaxedStart(fill_empty(gram, means.labels_, n_clusters), values)
 
 
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -62,24 +58,8 @@ def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return labels
 
 
-def warn_if_few(gram: Gram, n_clusters: int) -> None:
-    """Warn where fewer points than clusters are distinct; each looked at is the farthest from those before it."""
-    tie = 16.0 * float(np.finfo(np.float32 if gram.precision else np.float64).eps) * float(np.abs(gram.diagonal).max())
-    nearest, i = np.full(gram.n, np.inf), 0
-    for found in range(1, n_clusters):
-        nearest = np.minimum(nearest, gram.diagonal - 2.0 * gram.row(i) + gram.diagonal[i])
-        i = int(nearest.argmax())
-        if nearest[i] <= tie:
-            warn_caller(
-                f"only {found} of the {gram.n} points are distinct in this kernel, and n_clusters={n_clusters}: equal "
-                f"points are in different clusters. Ask for at most {found} clusters."
-            )
-            return
-
-
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
-    warn_if_few(gram, n_clusters)
     if isinstance(init, str) and init == "relaxed":
         return relaxed_start(gram, n_clusters, rng).labels
     seen, labels = np.unique(np.asarray(init), return_inverse=True)
@@ -191,7 +171,6 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         X = numeric_table(self, X)
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)
-        warn_if_few(gram, c)
         start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
             runs = [(start.labels, clustered_trace(gram, start.labels, c), 1, None)]

@@ -60,17 +60,9 @@ class WeightRule(Options):
         number(self.start).require("max_weight", self.max_weight)
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
-        """Try weights until the rule ends.
+        """The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
 
-        Parameters
-        ----------
-        evaluate : callable
-            ``evaluate(weight)`` gives a result and its MNCE.
-
-        Returns
-        -------
-        tuple
-            The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
+        ``evaluate(weight)`` gives a result and its MNCE.
         """
         weight, before, tried, result = self.start, 0.0, [], None
         while weight <= self.max_weight:

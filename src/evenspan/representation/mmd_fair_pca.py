@@ -234,11 +234,9 @@ class MMDFairPCA(PointsEstimator):
             kept = C @ V
             return weight * value - float(np.vdot(V, kept)), weight * slope - 2.0 * kept
 
-        _, mmd2, _ = discrepancy(principal)
+        V, mmd2 = principal, discrepancy(principal)[1]
         trace, converged, residual = [], mmd2 <= 1e-14, 0.0  # rounding of sums of numbers of order 1
-        if converged:  # the groups do not differ
-            V = principal
-        else:
+        if not converged:  # the groups differ
             weight, accuracy = self._first_weight / mmd2, COARSE
             rng = require_generator(self.random_state)
             drawn = [retract(rng.normal(size=principal.shape)) for _ in range(STARTS)]
