@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
@@ -71,14 +70,8 @@ def test_the_counts_are_the_best_balanced_roundings_nearest_to_the_shares(seed):
     assert ((found - shares) ** 2).sum() == pytest.approx(min(off), abs=1e-9)
 
 
-def test_rounding_the_largest_remainders_up_would_not_do_and_many_groups_are_no_trouble():
+def test_rounding_the_largest_remainders_up_would_not_do():
     assert stages.fair_counts(np.array([2, 2, 6]), np.array([4, 6])).tolist() == [[1, 1], [1, 1], [3, 3]]
-    rng = np.random.default_rng(1)
-    groups = rng.integers(281, 410, size=30)
-    sizes = 1 + rng.multinomial(groups.sum() - 20, rng.dirichlet(3 * np.ones(20)))
-    found = stages.fair_counts(groups, sizes)
-    assert np.abs(found - np.multiply.outer(groups, sizes) / groups.sum()).max() < 1
-    assert (found.sum(axis=1) == groups).all()
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -195,12 +188,6 @@ def test_one_group_is_k_means_and_single_moves_from_it():
         model = fit(4, groups=["all"] * len(X), on_single_group="warn")
     assert model.stages_[0]["inertia"] == pytest.approx(plain.inertia_)
     assert model.inertia_ <= plain.inertia_ + 1e-9
-
-
-def test_neither_names_nor_place_nor_empty_features_matter():
-    wide = np.hstack([X, np.zeros((len(X), 400))])  # more features than twice the points
-    for data, names in ((X + 100.0, GROUPS), (wide, GROUPS), (pd.DataFrame(X), pd.Series(GROUPS).str.upper())):
-        assert np.array_equal(fit(data=data, groups=names).labels_, fit().labels_)
 
 
 def test_small_groups_and_equal_points_leave_no_cluster_empty():

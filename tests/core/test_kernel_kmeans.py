@@ -8,8 +8,10 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
+from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.kernel_kmeans import KernelKMeans, _lloyd, relaxed_start
 from evenspan.clustering.kernels import DenseGram, FactorGram
+from evenspan.core.errors import FairWarning
 
 from .clustering_samples import never_falls, optimum, same_partition, scattered, trace_objective
 
@@ -107,3 +109,24 @@ def test_steps_used_up_is_flagged_and_emptied_clusters_are_refilled():
         for c in (1, 60, 150):
             labels = KernelKMeans(c, algorithm=algorithm, kernel="linear", n_init=1).fit_predict(blobs())
             assert np.bincount(labels, minlength=c).min() >= 1
+
+
+POINTS = np.repeat(np.array([[0.0], [1.0], [5.0]]), 5, axis=0)
+GAUSS = np.exp(-((POINTS - POINTS.T) ** 2))
+
+
+@pytest.mark.parametrize(
+    ("X", "options"), [(POINTS, {}), (POINTS, {"kernel": "linear"}), (GAUSS, {"kernel": "precomputed"})], ids=str
+)
+def test_more_clusters_than_distinct_points_are_warned_of(X, options):
+    groups, told = np.arange(15) % 2, r"only 3 of the 15 points are distinct.*n_clusters=6.*at most 3"
+    with pytest.warns(FairWarning, match=told):
+        KernelKMeans(6, **options).fit(X)
+    with pytest.warns(FairWarning, match=told):
+        FairKernelKMeans(6, 0, max_iter=50, **options).fit(X, sensitive_features=groups)
+    with pytest.warns(FairWarning, match=told):
+        FairMultipleKernelKMeans(6, 0, kernels="precomputed").fit(GAUSS[None], sensitive_features=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KernelKMeans(3, **options).fit(X)
+        FairKernelKMeans(3, 0, max_iter=50, **options).fit(X, sensitive_features=groups)

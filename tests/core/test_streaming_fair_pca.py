@@ -19,7 +19,6 @@ from evenspan.core.errors import (
 )
 from evenspan.core.streams import ArrayStream, FunctionStream, OneShotStream
 from evenspan.representation import StreamEndedWarning
-from evenspan.representation.noisy_power import FairPowerMethod
 
 from .memory import peak_of
 from .samples import angle, draw, group_gap, size, two_attributes
@@ -218,11 +217,6 @@ def test_components_without_variance_stay_outside_of_what_is_removed(dtype):
             model = fitted(6, 1, Y.astype(dtype), groups, n_blocks=30, random_state=seed)
         assert np.abs(model.nullified_ @ model.components_.T).max() < 1e3 * eps
         np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(6), atol=1e3 * eps)
-    axes = np.eye(5)  # a component inside what is removed is moved out; those without variance come last
-    start, first = (np.zeros(5), axes[:, :0], axes[:, [1, 2, 0]]), axes[:, :1]
-    power = FairPowerMethod(np.array([0, 1]), (), *start, 0, "mean", "overall", U=first)
-    assert np.abs(power.U.T @ power.basis).max() < 1e-15
-    np.testing.assert_allclose(np.abs(power.basis[:, :2]), axes[:, 1:3], atol=1e-15)
 
 
 def test_several_groups_and_attributes_are_those_of_the_exact_method():

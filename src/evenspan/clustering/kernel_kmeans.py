@@ -58,8 +58,24 @@ def fill_empty(gram: Gram, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     return labels
 
 
+def warn_if_few(gram: Gram, n_clusters: int) -> None:
+    """Warn where fewer points than clusters are distinct; each looked at is the farthest from those before it."""
+    tie = 16.0 * float(np.finfo(np.float32 if gram.precision else np.float64).eps) * float(np.abs(gram.diagonal).max())
+    nearest, i = np.full(gram.n, np.inf), 0
+    for found in range(1, n_clusters):
+        nearest = np.minimum(nearest, gram.diagonal - 2.0 * gram.row(i) + gram.diagonal[i])
+        i = int(nearest.argmax())
+        if nearest[i] <= tie:
+            warn_caller(
+                f"only {found} of the {gram.n} points are distinct in this kernel, and n_clusters={n_clusters}: equal "
+                f"points are in different clusters. Ask for at most {found} clusters."
+            )
+            return
+
+
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """The labels that ``init`` names: "relaxed", or one label for each point; no cluster is empty."""
+    warn_if_few(gram, n_clusters)
     if isinstance(init, str) and init == "relaxed":
         return relaxed_start(gram, n_clusters, rng).labels
     seen, labels = np.unique(np.asarray(init), return_inverse=True)
@@ -171,6 +187,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
         X = numeric_table(self, X)
         c = require_clusters(self.n_clusters, len(X))
         gram = self._gram(X)
+        warn_if_few(gram, c)
         start = relaxed_start(gram, c, rng, n_init=self.n_init)
         if self.algorithm == "relaxed":
             runs = [(start.labels, clustered_trace(gram, start.labels, c), 1, None)]
