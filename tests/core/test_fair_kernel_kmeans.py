@@ -113,8 +113,6 @@ def test_what_is_stored_belongs_together():
     start = np.random.default_rng(0).integers(3, size=80)
     kept, K, codes = start.copy(), normalised(S.X), np.unique(S.groups, return_inverse=True)[1]
     model = fitted(K, S.groups, weight=2.0, init=start, **PAPER)
-    assert list(model.group_labels_) == ["azure", "beige", "crimson"]
-    assert model.group_counts_.tolist() == [25, 15, 40]
     expected = ClusterCounts.from_labels(model.labels_, S.groups, 3)
     np.testing.assert_array_equal(model.counts_.counts, expected.counts)
     np.testing.assert_array_equal(model.counts_.labels, expected.labels)

@@ -114,19 +114,6 @@ def watched(seed=0, fair=True):
     return Watched(points - points.mean(axis=0), codes, labels, 3)
 
 
-def test_the_changes_are_the_differences_of_the_sum_of_squares():
-    p = watched(fair=False)
-    n, now = len(p.labels), inertia(p.X, p.labels)
-    assert p.inertia == pytest.approx(now, rel=1e-12)
-    moves, swaps = stages._move_changes(p), stages._swap_changes(p, *[np.arange(n)] * 2, p.X @ p.X.T)
-    for i, k in itertools.product(range(n), range(3)):
-        if k != p.labels[i]:
-            assert moves[i, k] == pytest.approx(inertia(p.X, changed(p.labels, (i, k))) - now, abs=1e-9)
-    for i, j in itertools.permutations(range(n), 2):
-        after = inertia(p.X, changed(p.labels, (i, p.labels[j]), (j, p.labels[i])))
-        assert swaps[i, j] == (np.inf if p.labels[i] == p.labels[j] else pytest.approx(after - now, abs=1e-9))
-
-
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
 def test_moves_are_greedy_and_end_where_no_allowed_move_helps(share):
     p = watched()
