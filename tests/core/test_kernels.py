@@ -11,8 +11,8 @@ from sklearn import config_context
 from compendium.papers.zhou2024.variants import unit_rows
 from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel, center_and_normalise, twelve_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
-from evenspan.clustering.kernels import DenseGram, FactorGram, KernelWarning
-from evenspan.core.kernels import resolve_kernel
+from evenspan.clustering.kernels import DenseGram, FactorGram
+from evenspan.core.kernels import KernelWarning, resolve_kernel
 
 from .clustering_samples import crossed, indicator, scattered
 

@@ -60,9 +60,17 @@ class WeightRule(Options):
         number(self.start).require("max_weight", self.max_weight)
 
     def search(self, evaluate: Callable[[float], tuple[object, float]]) -> tuple[object, list[float], bool]:
-        """The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
+        """Try weights until the rule ends.
 
-        ``evaluate(weight)`` gives a result and its MNCE.
+        Parameters
+        ----------
+        evaluate : callable
+            ``evaluate(weight)`` gives a result and its MNCE.
+
+        Returns
+        -------
+        tuple
+            The result of the last weight, all weights tried, and whether the rule ended, rather than the weights.
         """
         weight, before, tried, result = self.start, 0.0, [], None
         while weight <= self.max_weight:

@@ -11,10 +11,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
-from ..core.errors import ConfigurationError, DataError, FairWarning
+from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import numeric_table
 from ..core.inputs import require_generator, require_memory, warn_caller
-from ..core.kernels import resolve_kernel
+from ..core.kernels import KernelWarning, resolve_kernel
 from ..core.linalg import signs_of, top_eigenspace
 from ..core.options import Option, Options, whole
 from .constraints import favourable_rows, split_attributes
@@ -22,10 +22,6 @@ from .fair_pca import FairPCA
 
 #: Eigenvalues of a kernel matrix below this, relative to its Frobenius norm, count as zero.
 RANK_CUT = 1e-10
-
-
-class IndefiniteKernelWarning(FairWarning):
-    """A kernel matrix has negative eigenvalues: no feature space belongs to it."""
 
 
 def kernel_coordinates(K: np.ndarray) -> np.ndarray:
@@ -40,7 +36,7 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
         warn_caller(
             f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm): no feature space has "
             "it, and another answer may keep more. Use a positive semidefinite kernel, such as 'rbf'.",
-            IndefiniteKernelWarning,
+            KernelWarning,
         )
     kept = values > RANK_CUT * size
     if not kept.any():

@@ -145,9 +145,8 @@ class StreamingFairPCA(SubspaceEstimator):
         What happens at the end of a block in which a group has fewer than m rows, whose second moment has not even the
         rank: go on into the next block with the same sums, or leave the step out. The basis is not touched.
     mean_tol : float, optional
-        Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
-        sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed as well,
-        and it points along the directions of most variance.
+        Remove a mean gap only where the square of what the gap directions leave of it is more than this many times
+        that of noise; 10 is cautious. Without it noise, along the directions of most variance, is removed as well.
     attributes, on_single_group : as in ``NullItOutPCA``
         What is compared.
     groups : array-like, optional
