@@ -128,6 +128,7 @@ def test_the_second_block_of_the_tradeoff_is_scaled_pca():
         np.testing.assert_allclose(T[:, :2], fair.transform(THREE.X), atol=1e-12)
         np.testing.assert_allclose(T[:, 2:], 0.5 * standard.transform(THREE.X), atol=1e-10)
         np.testing.assert_allclose(model.inverse_transform(T), fair.inverse_transform(T[:, :2]), atol=1e-12)
+        np.testing.assert_allclose(fair.transform(model.inverse_transform(T)), T[:, :2], atol=1e-10)
 
 
 # -- null it out ------------------------------------------------------------------------------------------------------
