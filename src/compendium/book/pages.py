@@ -75,9 +75,7 @@ def read(source: Path):
 def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
-    Values are for names in the cell tagged ``parameters``; an unknown name or another type is an error. So is a cell
-    that raised or wrote to standard error.
-    """
+    A name or type that its cell of parameters lacks is an error; so is a cell that wrote to standard error."""
     check(parameters, defaults(read(source)), source)
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
     command += ["--parameters", json.dumps(dict(parameters))]
@@ -174,12 +172,8 @@ def pages() -> Iterator[Page]:
 
 
 def digest(one: Page) -> str:
-    """A digest of the declared inputs of a page.
-
-    These are its source and parameters; the library, the shared modules and data of the compendium; the rooms and the
-    stored results of the experiments that its source or its room names; and what is computed once for all pages, which
-    in turn depends on all rooms and results.
-    """
+    """A digest of the declared inputs of a page: source, parameters, library, shared modules and data, and of the
+    experiments that its source or room names rooms and results; and of what is computed once for all pages."""
     inputs = _files()
     if one.source is not None:
         text = one.source.read_text(encoding="utf-8")

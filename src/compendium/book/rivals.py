@@ -1,6 +1,7 @@
 """Evenspan and other libraries: what ``benchmarks/rivals`` measured, for the page that compares them."""
 
 import io
+import json
 
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -39,7 +40,7 @@ PANELS = {
 
 def record() -> dict:
     """How it was measured: limits, environments, checksums of the data, the promises with their bounds."""
-    return records.read(paths.data("results", "rivals", "tasks.json"))
+    return json.loads(paths.data("results", "rivals", "tasks.json").read_text(encoding="utf-8"))
 
 
 def read() -> pd.DataFrame:

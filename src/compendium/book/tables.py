@@ -25,10 +25,7 @@ _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
-    """Write ``frame`` where the book finds it, under a name that is unique in the book, and a link to it.
-
-    ``up`` is how many folders the page lies below the book's root.
-    """
+    """Write ``frame`` where the book finds it by its name, and a link to it, from ``up`` folders below the root."""
     rows = frame.to_csv(index=False, lineterminator="\n").encode()
     records.write(paths.build("numbers", f"{name}.csv"), rows)
     address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
