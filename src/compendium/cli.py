@@ -51,8 +51,7 @@ def run(
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
-    Without parameters the full profile runs all executions of the book.
-    """
+    Without parameters the full profile runs all executions of the book."""
     from . import edits, store
     from .catalogue import experiment
     from .protocol import asked
@@ -106,8 +105,7 @@ def verify(
 ) -> None:
     """Compute stored results again and compare; where all of an experiment agree, they belong to the cells it has now.
 
-    Of an experiment that is named a sample has two units of each method at least.
-    """
+    Of an experiment that is named a sample has two units of each method at least."""
     from . import verify as report
     from .compare import Comparison
     from .provenance import commit

@@ -86,11 +86,9 @@ def meaning(name: str) -> Meaning:
 
 
 class Look(NamedTuple):
-    """How a method is drawn.
+    """How a method is drawn: ``fill`` is that of matplotlib, ``method`` what the ``label`` means.
 
-    ``fill`` is a fill style of matplotlib; ``size`` falls within a family, so that methods with the same answer show
-    one in another where markers are drawn hollow; ``method`` is the method that the ``label`` means.
-    """
+    ``size`` falls within a family, so that hollow marks of methods with the same answer show one in another."""
 
     colour: str
     marker: Marker

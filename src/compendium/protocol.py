@@ -50,8 +50,7 @@ tidy, whole = records.tidy, records.whole
 def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study":
     """A run of a notebook: the name of its entry in ``experiments.yml``, and its parameters with their values.
 
-    ``profile`` is ``"embedded"`` or ``"full"``; only with ``"full"`` raw files are downloaded.
-    """
+    ``profile`` is ``"embedded"`` or ``"full"``; only with ``"full"`` raw files are downloaded."""
     entry = experiment(experiment_id)
     setting = entry.arguments(None, profile, setting)
     full = setting.pop("profile") == "full"
@@ -114,7 +113,7 @@ class Study:
         """
         self.units, begun = _named(over), time.perf_counter()
         self.own = self._own()
-        if self.full and edits.running:
+        if _asking:
             raise _Asked(self, unit, seed)
         made, stored = self.compute(unit, seed=seed) if self.full else [], {}
         if self.full or not self.own:
@@ -265,13 +264,19 @@ class _Asked(BaseException):
     """A study with its units, and the function that computes them: what a notebook's cells were run for."""
 
 
+_asking: list[bool] = []
+
+
 def asked(entry: Experiment, setting: Mapping[str, object]) -> tuple[Study, Unit, object]:
     """The study of a notebook with its units, the function that computes them, and its seed; nothing is computed."""
+    _asking.append(True)
     try:
         with contextlib.chdir(paths.root()):
             cells(entry, setting, "full")
     except _Asked as found:
         return found.args
+    finally:
+        _asking.pop()
     raise ConfigurationError(f"{entry.notebook} has no study that runs units; add study.run(...) to it.")
 
 

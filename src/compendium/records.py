@@ -8,7 +8,6 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -33,13 +32,9 @@ ONCE = "EVENSPAN_ONCE"
 
 def computed_once(name: str) -> pd.DataFrame | None:
     """A table that a build computed for all of its pages; None outside of a build."""
-    folder = os.environ.get(ONCE)
-    return _computed(Path(folder) / f"{name}.json").copy() if folder else None
-
-
-@lru_cache(maxsize=16)
-def _computed(path: Path) -> pd.DataFrame:
-    return pd.DataFrame(**json.loads(path.read_text(encoding="utf-8")), dtype=object)
+    if not (folder := os.environ.get(ONCE)):
+        return None
+    return pd.DataFrame(**json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8")), dtype=object)
 
 
 def write(path: Path, content: bytes) -> None:

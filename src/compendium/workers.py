@@ -81,9 +81,8 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(work, name, there))
-                with _held():  # what a signal raises in a fork's hooks would be lost
-                    process.start()
-                    running[here] = name, process
+                process.start()
+                running[here] = name, process
                 there.close()
             for here in wait(list(running)):
                 name, process = running.pop(here)
@@ -98,20 +97,6 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
         for _, process in running.values():
             process.kill()
             process.join()
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """Inside, a signal waits."""
-    late: list[int] = []
-    before = {number: signal.signal(number, lambda one, _: late.append(one)) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if late:
-            signal.raise_signal(late[0])
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:

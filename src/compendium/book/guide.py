@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from evenspan.auditing.fitting import CLOSED
 from evenspan.clustering import (
     FairKernelKMeans,
     FairMultipleKernelKMeans,
@@ -25,7 +26,6 @@ from evenspan.methods import METHODS
 from evenspan.representation import FairKernelPCA
 
 from ..papers.across import tables as across_tables
-from ..papers.across.protocol import CLOSED
 
 KERNEL_MEANS, SHARES = "means, kernel", "shares in clusters"
 ANY, TWO = "any number", "two"

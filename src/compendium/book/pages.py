@@ -15,6 +15,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -29,7 +30,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from compendium import paths, records, workers
 from compendium.catalogue import catalogue
-from compendium.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
+from compendium.execution import COLOUR, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
 from . import engine
@@ -75,8 +76,7 @@ def read(source: Path):
 def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
-    A name or type that its cell of parameters lacks is an error; so is a cell that wrote to standard error."""
-    check(parameters, defaults(read(source)), source)
+    A cell that wrote to standard error is an error, as one that raised."""
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
     command += ["--parameters", json.dumps(dict(parameters))]
     ended = subprocess.run(command, env=os.environ | environment(), capture_output=True, text=True)
@@ -94,12 +94,11 @@ def environment() -> dict[str, str]:
 
 def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
-    notebook = read(source)
-    check(parameters, defaults(notebook), source)
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    with clean_room() as room:
-        prepared = room / "in.ipynb"
-        nbformat.write(notebook, prepared)
+    with tempfile.TemporaryDirectory() as room:
+        os.environ["IPYTHONDIR"] = room
+        prepared = Path(room) / "in.ipynb"
+        nbformat.write(read(source), prepared)
         try:
             result = papermill.execute_notebook(
                 str(prepared),

@@ -56,8 +56,7 @@ class Kind(enum.Enum):
 class Verdict:
     """A verdict with the deviation, ours minus published, in units of the last printed digit and in deviations.
 
-    These are the published standard deviations, ours if none was published; None where neither exists or it is zero.
-    """
+    These are the published standard deviations, ours if none was published; None where neither exists or it is zero."""
 
     kind: Kind
     deviation_digits: Decimal | None = None
