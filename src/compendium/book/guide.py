@@ -12,7 +12,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.auditing.fitting import CLOSED
 from evenspan.clustering import (
     FairKernelKMeans,
     FairMultipleKernelKMeans,
