@@ -28,7 +28,7 @@ def cli(*arguments: str):
 def test_help_and_version_import_nothing_heavy():
     assert cli("--version").output == f"evenspan {evenspan.__version__}\n"
     helped = cli("--help").output
-    assert all(f" {command} " in helped for command in ("list", "run", "data", "ledger", "live", "book", "verify"))
+    assert all(f" {command} " in helped for command in ("list", "run", "data", "ledger", "live", "verify"))
     code = (
         "import sys, evenspan; before = set(sys.modules); import compendium.cli; new = set(sys.modules) - before\n"
         "print(sorted({name.partition('.')[0] for name in new} & {'numpy', 'pandas', 'sklearn', 'scipy', 'papermill'}))"
@@ -74,7 +74,7 @@ def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_ch
 
 def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, monkeypatch):
     notebooks = []
-    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting["k"]))
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting: notebooks.append(setting["k"]))
     for asked, said in (
         (("--execution", "toy-k2", "--jobs", "2"), "3 computed, 0 stored already"),
         (("-p", "k", "2"), "0 computed, 3 stored already"),
