@@ -2,10 +2,8 @@
 
 import importlib
 import json
-import os
 import re
 import subprocess
-import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -151,25 +149,6 @@ def test_the_commit_is_that_of_this_checkout_with_what_differs_from_it(git, toy_
 
 
 # -- runs that are ended ------------------------------------------------------------------------------------------
-
-
-def test_a_killed_run_continues_and_ends_with_the_same_bytes(finished, run_toy):
-    whole = contents(finished, "*.csv")
-    for path in finished.glob("*"):
-        path.unlink()
-    given = os.environ | {"FAKE_SECONDS": "0.1", "FAKE_HANG": "k2 Fair PCA-S (0.5)"}  # which never ends by itself
-    command = [sys.executable, "-m", "compendium", "run", "toy-table", "--profile", "full", "--jobs", "2"]
-    process = subprocess.Popen(command, env=given, stdout=subprocess.DEVNULL)
-    end = time.monotonic() + 120
-    while len(list(finished.glob("*.json"))) < 2:
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
-    process.kill()
-    process.wait(timeout=120)
-    half = {name: unit.record for name, unit in store.units_of("toy-table").items()}
-    assert len(run_toy()) == 6 - len(half) < 6
-    assert half.items() <= {name: unit.record for name, unit in store.units_of("toy-table").items()}.items()
-    assert contents(finished, "*.csv") == whole
 
 
 def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, run_toy, capfd):

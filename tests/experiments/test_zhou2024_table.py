@@ -12,7 +12,7 @@ from evenspan.clustering import KernelKMeans
 from evenspan.clustering.kernels import DenseGram
 from evenspan.clustering.row_update import row_updates
 from evenspan.core.errors import ConfigurationError
-from evenspan.metrics.clustering import balance
+from evenspan.metrics.clustering import balance, mnce
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,22 @@ def test_on_crossed_structure_only_fair_methods_are_fair(table):
     assert (found.loc[unfair, "MNCE"] < 0.5).all()
     assert (found.loc[unfair, "Bal"] == 0.0).all()
     assert (found.loc[fair, ["Bal", "MNCE", "ACC"]] > [0.5, 0.98, 0.95]).all(axis=None)
+
+
+def test_fkkm_is_algorithm_1_with_dense_matrices_and_ends_as_the_released_rule(table, made, cells_of):
+    """From the start of the estimator, weight by weight, until fairness rises no more."""
+    dense, codes, K = cells_of("zhou2024-theorems", again=False), made.codes, zhou2024.kernel(7)(made)
+    for seed in range(3):
+        model = zhou2024.fitted(table["METHODS"]["FKKM"][0], K, made.data, seed)
+        weight, fairness = 0.0, [-1.0, 0.0]
+        while fairness[-1] - fairness[-2] > 0.005:
+            weight, labels, moves = weight + 1.0, model.initial_labels_, True
+            while moves:
+                labels, moves = dense["sweep"](dense["fair_kernel"](K, codes, weight), labels, 3)
+            fairness.append(mnce(labels, codes))
+        assert model.fairness_weight_ == weight
+        np.testing.assert_array_equal(model.labels_, labels)
+        assert balance(labels, codes) > 0.5 > balance(model.initial_labels_, codes)
 
 
 def test_jaffe_has_the_known_answer(raw, table):
