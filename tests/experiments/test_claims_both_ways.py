@@ -155,6 +155,7 @@ PLANTED = [
     ("Z06", {"metric": "control"}, 0.0, HOLDS),
     ("Z06", {"metric": "clusterings that fail"}, 9e9, NOT_SO),
     ("Z11", {}, 0.0, NOT_SO),
+    ("Z11", {"protocol": "cells"}, lambda rows: rows["value"] + rows["metric"].str.match(r"(\d+) \1 "), HOLDS),
 ]
 #: Claims that read no stored results.
 UNREAD = {"K05", "K16", "L07", "L09", "R22", "R23", "R24", "R25", "V22", "V23", "V25", "Z10"}
@@ -267,14 +268,3 @@ def test_printed_tables_in_another_order_move_every_printed_answer_that_is_not_l
         trying = waiting if seed == 0 else waiting - set(STILL)
         waiting -= {one for one in trying if moved(functions[one][1], right_of[one])}
     assert waiting == set(STILL)
-
-
-def test_the_rule_is_the_same_for_printed_numbers_and_for_ours(monkeypatch):
-    """With the paper's own numbers in the place of ours, both answers are one."""
-    monkeypatch.setattr(rathore2025_claims, "ours", rathore2025_claims.printed)
-    monkeypatch.setattr(vu2022_claims, "ours", vu2022_claims.printed)
-    monkeypatch.setattr(zhou2024_claims, "ours", zhou2024_claims.printed)
-    functions = {claim: function for claim, (_, function) in claims.registered().items()}
-    asked = [f"R{i}" for i in (*range(12, 22),)] + [f"V{i}" for i in range(14, 22)] + ["Z08", "Z09"]
-    for answer in (functions[claim]() for claim in asked):
-        assert answer.here == answer.printed

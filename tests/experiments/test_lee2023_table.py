@@ -139,23 +139,21 @@ def test_the_judge_agrees_with_the_arrays():
         assert change == pytest.approx(kept, abs=1e-12)
 
 
-def made_peaks(others: dict, fair, mean) -> pd.DataFrame:
-    """Peaks as if every method took exactly the given bytes."""
-    bytes_of = others | {images.STREAMED: fair, images.STREAMED_MEAN: mean}
-    rows = [(name, images.K, n, d) for name in bytes_of for n, d in (*images.POINTS, *images.WIDE)]
-    rows += [(images.STREAMED, images.LARGEST_K, 512, d) for d in (6250, 12_500, 50_000)]
-    key = {"dataset": images.MEMORY, "protocol": "peak allocation", "blocks": 2}
-    rows = [(name, k, f"bytes, n = {n}, d = {d}", bytes_of[name](n, d)) for name, k, n, d in rows]
-    return whole(pd.DataFrame(rows, columns=["method", "k", "metric", "value"]).assign(**key))
-
-
 def test_memory_is_carried_on_as_it_was_made():
-    others = {
+    """Peaks as if every method took exactly the given bytes."""
+    bytes_of = {
         "Fair PCA": lambda n, d: 80 * d * d + 100 * d,
         "INLP": lambda n, d: 8 * n * d + 50 * n,
         "Fair Kernel PCA": lambda n, d: 24 * n * n + 8 * n * d,
+        images.STREAMED: lambda n, d: 900 * d,
     }
-    found = images.carried_on(made_peaks(others, lambda n, d: 900 * d, lambda n, d: 800 * d)).set_index("method")
+    rows = [
+        (name, images.K, 2, f"bytes, n = {n}, d = {d}", of(n, d), images.MEMORY, "peak allocation")
+        for name, of in bytes_of.items()
+        for n, d in (*images.POINTS, *images.WIDE)
+    ]
+    columns = ["method", "k", "blocks", "metric", "value", "dataset", "protocol"]
+    found = images.carried_on(whole(pd.DataFrame(rows, columns=columns))).set_index("method")
     assert (found["error"] < 1e-6).all()
     assert found.loc["Fair PCA", "d^2"] == pytest.approx(80, rel=1e-6)
     most = found["most features"]

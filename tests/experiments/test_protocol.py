@@ -4,7 +4,6 @@ import importlib
 import json
 import re
 import subprocess
-import time
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -249,19 +248,6 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
     assert contents(finished) == before
 
 
-def test_a_limit_ends_a_run_and_what_is_left_is_missing(finished):
-    study = protocol.study("toy-table", k=5)
-
-    def unit(k, method):
-        time.sleep(0.3)
-        return judged(k, method)
-
-    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA", "Fair PCA-S (0.5)")], seconds=0.2)
-    assert set(rows["method"]) == {"PCA"}
-    assert "Missing: k5-fair_pca, k5-fair_pca_s_0.5 (not computed within 0.2 s)." in study.note()
-    assert 'Set profile = "full"' in study.note()
-
-
 def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache, make_entry, monkeypatch):
     entry = make_entry({"rows.csv": b"1,2"}, lambda name: f"http://127.0.0.1:9/{name}")
     study = protocol.study("toy-table", k=5)
@@ -280,13 +266,6 @@ def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache
         fetch_file(entry, "rows.csv")
 
 
-def test_layout_is_no_edit():
-    for one, other, same in (
-        ("x = f(1, 2)", "x = f(\n    1, 2\n)  # why", True),
-        ("for i in a:\n    b\nc", "for i in a:\n  b\n\nc\n", True),
-        ("for i in a:\n    b\nc", "for i in a:\n    b\n    c", False),
-        ('f"{x} and {{y}}"', 'f"{x} and {{y}}"  # text', True),
-        ("k = 2", "k = 3", False),
-        ("%matplotlib inline", "%matplotlib inline\n", True),
-    ):
-        assert (edits.digest_of(one) == edits.digest_of(other)) == same
+def test_layout_is_no_edit_and_what_a_loop_repeats_is_one():
+    once, more = "for i in a:\n    b\nc", "for i in a:\n    b\n    c"
+    assert edits.digest_of(once) == edits.digest_of("for i in a:\n  b\n\nc\n") != edits.digest_of(more)

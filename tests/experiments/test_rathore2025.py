@@ -40,16 +40,6 @@ def test_every_printed_jevd_row_of_npha_is_one_set_of_the_womens_eigenvectors():
     assert wide.shape == theirs.shape == (10, 3)
 
 
-def test_the_public_file_confirms_the_lsac_table_and_the_controls_do_not():
-    found, file, *controls = readings.public_file().set_index("table")[
-        ["equal to StandardPCA", "equal to FairPCA_SDP_LP", "difference of moments"]
-    ].to_numpy().tolist()  # fmt: skip
-    assert found == [33, 31, "0"]
-    assert file[:2] == [33, 31]
-    assert float(file[2]) < 1e-10
-    assert all(max(control[:2]) < 20 and float(control[2]) > 1e-3 for control in controls)
-
-
 def test_what_is_judged_is_what_the_points_give():
     rng = np.random.default_rng(11)
     X, groups = rng.integers(1, 6, size=(60, 6)).astype(float), np.where(rng.random(60) < 0.6, 2, 1)
@@ -110,11 +100,7 @@ def test_printed_numbers_that_cannot_be():
     # V.E. is printed 0.01 above that of PCA at r = 3 and 10: rounding explains it.
     assert found[["dataset", "method"]].drop_duplicates().to_numpy().tolist() == [["Diabetes", "JevdPCA"]]
     assert found.loc[found["what"] == "MMD^2 falls", "r"].tolist() == [12, 18]
-    above = found[found["what"].str.startswith("MMD^2 above")]
-    assert above["r"].tolist() == [16, 17, 18, 19]
-    assert above["limit"].unique() == pytest.approx([3.694], abs=5e-3)
-    totals = readings.implied_totals()
-    assert totals.loc[~totals["possible"], ["dataset", "method"]].to_numpy().tolist() == [["Diabetes", "JevdPCA"]]
+    assert found.loc[found["what"].str.startswith("MMD^2 above"), "r"].tolist() == [16, 17, 18, 19]
 
 
 @pytest.mark.parametrize(
