@@ -3,7 +3,7 @@
 import os
 import sys
 
-from evenspan.auditing.execution import numeric_environment
+from compendium.execution import numeric_environment
 
 wanted = numeric_environment()
 if not wanted.items() <= os.environ.items():  # it must be there before numpy is

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperCommand
 
-from evenspan.cli import command
+from evenspan.auditing.command import command
 from evenspan.core.errors import ConfigurationError, ResultError
 
 app = command("The reproducible compendium of fair PCA: experiments, data, and the ledger of verdicts.")

@@ -1,6 +1,6 @@
 """The command ``evenspan``, also ``python -m evenspan``."""
 
-from .cli import app
+from .auditing.command import app
 
 
 def main() -> None:

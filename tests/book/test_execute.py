@@ -4,12 +4,13 @@ import json
 import os
 
 import nbformat
+import papermill
 import pytest
 
 from compendium import paths
 from compendium.book import pages
 from compendium.book.pages import execute
-from evenspan.auditing.execution import clean_room, normalise, run_kernel
+from compendium.execution import clean_room, normalise
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"
@@ -94,7 +95,10 @@ def test_the_output_is_that_of_a_kernel(chapter, tmp_path, monkeypatch):
     execute(source, tmp_path / "ours.ipynb", {"k": 4})
     with clean_room() as room:
         nbformat.write(pages.read(source), room / "in.ipynb")
-        theirs = run_kernel(room / "in.ipynb", room / "out.ipynb", {"k": 4}, paths.root(), room)
+        theirs = papermill.execute_notebook(
+            room / "in.ipynb", room / "out.ipynb", {"k": 4}, kernel_name="python3", language="python", cwd=paths.root(),
+            progress_bar=False, extra_arguments=["--log-level=CRITICAL"],
+        )  # fmt: skip
     normalise(theirs)
     ours = nbformat.read(tmp_path / "ours.ipynb", as_version=4)
     assert len(ours.cells) == len(theirs.cells) == 7

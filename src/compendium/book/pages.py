@@ -29,7 +29,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from compendium import paths, records, workers
 from compendium.catalogue import catalogue
-from evenspan.auditing.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
+from compendium.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
 from . import engine

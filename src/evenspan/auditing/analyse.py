@@ -1,7 +1,12 @@
-"""One attribute of an audit: methods fitted, judged on both parts, read, and set against what is possible."""
+"""One attribute of an audit: methods fitted, evaluated on both parts, and set against what is possible at all.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+The frontier is certified and about the training set: what no projection onto k directions can do for its groups. For
+any number of groups the least error of each and the average error against the worst error (and the worst loss); for
+two in addition against the gaps. An oblique map (LEACE) is no projection and may leave a smaller gap.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -10,84 +15,109 @@ from ..core.errors import GroupError
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import cells_of
-from ..metrics.linear_map import LinearMap, linear_map
+from ..metrics.linear_map import linear_map
+from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
+from ..reconstruction.group_errors import best_kept, group_matrices
+from ..reconstruction.group_errors import errors as errors_of
+from ..reconstruction.joint_range import JointRange
+from .decisions import Decisions
+from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
 from .fitting import Fitted, fit_method, rank
-from .frontier import Frontier, frontier
-from .judge import COLUMNS, Judgement, Part, Row, own_directions
-from .passes import Points, Sample
+from .probes import Probes
 from .progress import Progress
-from .readers import Readers
-from .recommend import KEPT, Seen, smallest_k
+from .sample import Points, Sample
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
 LEAST_BLOCKS = 5
-#: Seconds of one core for a method at one k and a cubed feature, with its share of frontier and intervals (50 rows,
-#: 100 to 500 features).
-SECONDS = 1.3e-8
+#: Share of the variance that principal components are to retain.
+RETAINED = 0.8
+#: Numbers of components that are looked at unless others are asked for.
+MOST_COMPONENTS = 10
+#: Seconds of one core by the third power of the features: for each method and k, and for the frontier (768 features).
+SECONDS, FRONTIER_SECONDS = 2e-8, 3e-8
+FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 
 
 # -- the groups that have enough rows in both parts --------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Moments and points of the groups of one attribute that are compared, and the rows of those that are not."""
+def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
+    """The sample without groups that have rows in too few blocks of a part, and the rows of these.
 
-    attribute: str
-    moments: Mapping[str, GroupMoments]  # blocked, by part: "fitting" and "held out"
-    fitting_points: Points  # rows that methods and readers are fitted to
-    scoring_points: Points  # rows that readers are scored on
-    left_out: Mapping[str, int]  # rows of each group that is not compared
-
-    @property
-    def G(self) -> int:
-        """Number of groups that are compared."""
-        return len(np.unique(self.moments["fitting"].labels[self.attribute]))
-
-
-def kept_groups(sample: Sample, attribute: str) -> Kept:
-    """Leave the groups out that have rows in too few blocks of a part; ``GroupError`` if fewer than two are left."""
-    moments = {"fitting": sample.fitting[attribute], "held out": sample.held_out[attribute]}
-    kept = set.intersection(*(_enough(part, attribute) for part in moments.values()))
-    rows = _rows(moments, attribute)
-    left_out = {label: n for label, n in rows.items() if label not in kept}
-    if len(kept) < 2:
-        told = ", ".join(f"{label} ({n} rows)" for label, n in rows.items())
-        raise GroupError(
-            f"{attribute} has the groups {told}, of which {len(kept)} have rows in {LEAST_BLOCKS} blocks or more of "
-            "both parts; needed are two. Merge groups, hold out another share, or take a larger table."
-        )
-    if not left_out:
-        return Kept(attribute, moments, sample.fitting_points, sample.held_out_points, left_out)
-    moments = {name: _some(part, attribute, kept) for name, part in moments.items()}
-    points = (_some_points(points, attribute, kept) for points in (sample.fitting_points, sample.held_out_points))
-    return Kept(attribute, moments, *points, left_out)
-
-
-def _enough(moments: GroupMoments, attribute: str) -> set[str]:
-    labels, _, group = cells_of(moments, attribute)  # one cell for each block and group that occur together
-    blocks = np.bincount(group, minlength=len(labels))
-    return {str(label) for label, n in zip(labels, blocks, strict=True) if n >= LEAST_BLOCKS}
-
-
-def _rows(moments: Mapping[str, GroupMoments], attribute: str) -> dict[str, int]:
-    rows: dict[str, int] = {}
-    for part in moments.values():
+    ``GroupError`` if fewer than two are left.
+    """
+    rows, enough = {}, []
+    for part in (sample.fitting[attribute], sample.held_out[attribute]):
+        labels, _, group = cells_of(part, attribute)  # one cell for each block and group that occur together
+        blocks = np.bincount(group, minlength=len(labels))
+        enough.append({str(label) for label, n in zip(labels, blocks, strict=True) if n >= LEAST_BLOCKS})
         for label, n in zip(part.labels[attribute], part.counts, strict=True):
             rows[str(label)] = rows.get(str(label), 0) + int(n)
-    return dict(sorted(rows.items()))
+    compared = set.intersection(*enough)
+    left_out = {label: n for label, n in sorted(rows.items()) if label not in compared}
+    if len(compared) < 2:
+        told = ", ".join(f"{label} ({n} rows)" for label, n in sorted(rows.items()))
+        raise GroupError(
+            f"{attribute} has the groups {told}, of which {len(compared)} have rows in {LEAST_BLOCKS} blocks or more "
+            "of both parts; needed are two. Merge groups, hold out another share, or take a larger table."
+        )
+    if not left_out:
+        return sample, left_out
+
+    def moments(part: GroupMoments) -> GroupMoments:
+        cells = np.array([str(label) in compared for label in part.labels[attribute]])
+        found = (values[cells] for values in (part.labels, part.counts, part.means, part.scatters))
+        return GroupMoments(*found, part.feature_names)
+
+    def some(points: Points) -> Points:
+        at = points.groups[attribute].astype(str).isin(compared).to_numpy()
+        return Points(
+            points.X[at], points.groups[at].reset_index(drop=True), None if points.y is None else points.y[at]
+        )
+
+    parts = {name: {attribute: moments(getattr(sample, name)[attribute])} for name in ("fitting", "held_out")}
+    points = {name: some(getattr(sample, name)) for name in ("fitting_points", "held_out_points")}
+    return replace(sample, **parts, **points), left_out
 
 
-def _some(moments: GroupMoments, attribute: str, kept: set[str]) -> GroupMoments:
-    cells = np.array([str(label) in kept for label in moments.labels[attribute]])
-    parts = (moments.labels, moments.counts, moments.means, moments.scatters)
-    return GroupMoments(*(part[cells] for part in parts), moments.feature_names)
+# -- what is possible at all -------------------------------------------------------------------------------------------
 
 
-def _some_points(points: Points, attribute: str, kept: set[str]) -> Points:
-    rows = points.groups[attribute].astype(str).isin(kept).to_numpy()
-    groups = points.groups[rows].reset_index(drop=True)
-    return Points(points.X[rows], groups, None if points.y is None else points.y[rows])
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """What projections onto k directions can do for the groups of the training set."""
+
+    labels: list[str]
+    own: np.ndarray  # error of each group under its own best k directions, (G,)
+    pca: np.ndarray  # error of each group under the best k directions for all rows, (G,)
+    curves: dict[str, Curve]  # average error against what the key says
+    joint: JointRange | None  # all pairs of errors of two groups
+
+    def rows(self, attribute: str, k: int) -> pd.DataFrame:
+        """Tidy rows; the first point of a curve is PCA, the last its smallest y; no projection has less than bound."""
+        found = [("own best", *row) for row in zip(self.labels, self.own, self.pca, self.own, strict=True)]
+        for name, curve in self.curves.items():
+            bounds = curve.least(curve.points[:, 0])
+            labels = ["PCA", *[""] * (len(bounds) - 2), f"smallest {name}"][-len(bounds) :]
+            found += [(name, *row) for row in zip(labels, *curve.points.T, bounds, strict=True)]
+        return pd.DataFrame(found, columns=FRONTIER_COLUMNS[2:]).assign(attribute=attribute, k=k)[FRONTIER_COLUMNS]
+
+
+def frontier(moments: GroupMoments, k: int, *, losses: bool) -> Frontier:
+    """The frontier, with curves of losses if asked: some hundred eigenvalue problems of order d."""
+    matrices, shares = group_matrices(moments), moments.counts / moments.n
+    own = np.trace(matrices, axis1=1, axis2=2) - best_kept(matrices, k)
+    pca = errors_of(matrices, top_eigenspace(np.tensordot(shares, matrices, axes=1), k)[1])
+    offsets = {"error": np.zeros(len(own))} | ({"loss": own} if losses else {})
+    hull, curves, joint = Hull(matrices, shares, k), {}, None
+    if len(own) == 2:
+        joint = JointRange(*matrices, k)
+        curves = {f"{kind} gap": gap_curve(joint, shares, f"{kind} gap", o) for kind, o in offsets.items()}
+        for found in joint.known():  # what was solved for the gaps is a start for the worst group
+            hull.add(found.basis(0.0))
+            hull.solved.append((np.array([np.cos(found.angle), np.sin(found.angle)]), found.value))
+    curves |= {f"worst {kind}": hull.worst_curve(f"worst {kind}", o) for kind, o in offsets.items()}
+    return Frontier([str(label) for label in moments.labels], own, pca, curves, joint)
 
 
 # -- the analysis ------------------------------------------------------------------------------------------------------
@@ -95,119 +125,91 @@ def _some_points(points: Points, attribute: str, kept: set[str]) -> Points:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """What was found for one attribute."""
+    """What was found for one attribute, and what its recommendations rest on."""
 
+    attribute: str
     rows: pd.DataFrame  # tidy, of all methods
     fits: dict[tuple[str, int], Fitted]  # by (method, k)
-    frontiers: dict[int, Frontier]  # by number of components
-    seen: Seen  # what the recommendation sees
-    why_k: str  # where its number of components is from
+    k: int  # of the recommendation
+    why_k: str
+    held_out: dict[str, Evaluation]  # with k components, by method with an answer
+    frontier: Frontier | None  # with k components; None where these are all the directions that vary
+    losses: str  # why losses are not given; empty if they are
     left_out: Mapping[str, int]  # rows of each group that is not compared
+
+    def row(self, method: str, metric: str, part: str = HELD_OUT, group: str = "") -> pd.Series | None:
+        """One number at k components; None where it was not computed."""
+        rows = self.rows
+        found = rows[
+            (rows["k"] == self.k) & (rows["method"] == method) & (rows["metric"] == metric) & (rows["part"] == part)
+            & (rows["group"] == group) & rows["value"].notna()
+        ]  # fmt: skip
+        return found.iloc[0] if len(found) else None
 
 
 def analyse(
-    groups: Kept, sizes: Sequence[int], methods: Sequence[str], given: bool, n_boot: int, seed: int, tell: Progress
+    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Progress
 ) -> Analysis:
-    """Everything about one attribute, for numbers of components and methods with PCA among them.
-
-    ``given`` says whether the one number of components was asked for; ``n_boot`` and ``seed`` are of the intervals.
-    """
-    attribute, points = groups.attribute, groups.fitting_points
+    """Everything about one attribute, with the numbers of components that were asked for, or the one that is chosen."""
+    sample, left_out = compared_groups(sample, attribute)
+    points = sample.fitting_points, sample.held_out_points
     parts = [
-        Part(name, moments, attribute, n_boot, (seed, i)) for i, (name, moments) in enumerate(groups.moments.items())
+        Part(TRAINING, sample.fitting[attribute], attribute, n_boot, (seed, 0)),
+        Part(HELD_OUT, sample.held_out[attribute], attribute, n_boot, (seed, 1)),
     ]
-    last, moments = parts[-1], parts[0].plain
-    readers = Readers(points, groups.scoring_points, attribute, n_boot, seed)
-    k, why_k = _components(moments, sizes, given)
+    moments = parts[0].plain
+    k, why_k = _components(moments, asked)
+    sizes = asked or (k,)
 
-    minutes = SECONDS * len(methods) * len(sizes) * moments.d**3 / 60
-    expected = f" ({moments.d} features: about {minutes:.0f} min)" if minutes >= 1 else ""
+    seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
+    expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     tell.stage(f"Methods for {attribute}{expected}", len(methods) * len(sizes))
-    own = _own(parts, sizes)
-    fits, rows, kept = {}, [], {}
+    own = own_errors(parts, sizes)
+    probes = Probes(*points, attribute, n_boot, seed)
+    decisions = None if sample.target is None else Decisions(*points, attribute, seed)
+    fits, rows, held_out = {}, [], {}
     for name in methods:
-        for size, fit in fit_method(name, sizes, moments, points, attribute, seed).items():
+        for size, fit in fit_method(name, sizes, moments, points[0], attribute, seed).items():
             fits[name, size] = fit
-            found, judgements = _judged(fit, parts, own[size], readers)
-            rows += [(attribute, size, name, *row) for row in found]
-            if size == k and judgements:
-                kept[name] = (judgements, [row for part, row in _by_part(found) if part == last.name])
             tell.advance()
+            if fit.estimator is None:
+                rows += [(attribute, size, name, TRAINING, Row("average error", np.nan, note=fit.note))]
+                continue
+            answer, found = linear_map(fit.estimator), []
+            for part, mine in zip(parts, own.get(size, [None, None]), strict=True):
+                evaluation = Evaluation(part, answer, mine)
+                found += [(part.name, row) for row in evaluation.rows()]
+            if size == k:
+                held_out[name] = evaluation
+            seen = list(probes.rows(answer))
+            seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
+            found += [(HELD_OUT, row) for row in seen] + [(TRAINING, Row("seconds", fit.seconds, note=fit.note))]
+            rows += [(attribute, size, name, part, row) for part, row in found]
 
-    tell.stage(f"What is possible for {attribute}", len(sizes))
-    frontiers, most = {}, rank(moments)
-    for size in sizes:
-        if size < most:  # with as many directions as vary nobody has an error
-            frontiers[size] = frontier(moments, size)
-        tell.advance()
-    seen = Seen(
-        attribute, k, {name: fits[name, k] for name in methods}, {name: found[0][-1] for name, found in kept.items()},
-        {name: found[0][0] for name, found in kept.items()}, {name: found[1] for name, found in kept.items()},
-        frontiers.get(k),
-    )  # fmt: skip
-    return Analysis(pd.DataFrame(rows, columns=COLUMNS), fits, frontiers, seen, why_k, groups.left_out)
+    tell.stage(f"What is possible for {attribute}", 1)
+    possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
+    tell.advance()
+    heads = ("attribute", "k", "method", "part")
+    tidy = pd.DataFrame([dict(zip(heads, head, strict=True)) | vars(row) for *head, row in rows], columns=COLUMNS)
+    losses = "" if own else _no_losses(moments)
+    return Analysis(attribute, tidy, fits, k, why_k, held_out, possible, losses, left_out)
 
 
-def _components(moments, sizes: Sequence[int], given: bool) -> tuple[int, str]:
+def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[int, str]:
+    """The smallest number of components with which PCA retains ``RETAINED`` of the variance, or the largest."""
+    # With more components than these, methods that match means have no answer.
+    sizes = asked or range(1, max(min(MOST_COMPONENTS, moments.d - moments.G + 1), 1) + 1)
     values = top_eigenspace(moments.scatter, max(sizes))[0]
     shares = {k: float(values[:k].sum(axis=0) / np.trace(moments.scatter)) for k in sizes}
-    if given:
-        (k,) = sizes
-        return (
-            k,
-            f"k = {k} is what was asked for; PCA keeps {shares[k]:.0%} of the variance of the fitting part with it.",
-        )
-    k = smallest_k(shares)
-    if shares[k] >= KEPT:
-        return (
-            k,
-            f"k = {k} is the smallest number looked at with which PCA keeps {KEPT:.0%} of the variance: "
-            f"{shares[k]:.0%}.",
-        )
-    return k, (
-        f"k = {k} is the largest number looked at; PCA keeps {shares[k]:.0%} of the variance with it, less than "
-        f"{KEPT:.0%}."
+    k = next((k for k in sizes if shares[k] >= RETAINED), max(sizes))
+    why = f"the smallest with at least {RETAINED:.0%}" if shares[k] >= RETAINED else "the largest looked at"
+    why = "as asked for" if asked and len(asked) == 1 else why
+    return k, f"k = {k}, {why}: PCA retains {shares[k]:.0%} of the variance of the training set with it."
+
+
+def _no_losses(moments: GroupMoments) -> str:
+    label, n = min(zip(moments.labels, moments.counts, strict=True), key=lambda one: one[1])
+    return (
+        f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
+        f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
     )
-
-
-def _own(parts: Sequence[Part], sizes: Sequence[int]) -> dict[int, list[np.ndarray]]:
-    """Squared residuals by block (m, G) of every part, each group under its own best directions."""
-    moments = parts[0].plain
-    bases = own_directions(moments, max(sizes))
-    found = {}
-    for k in sizes:
-        found[k] = []
-        for part in parts:
-            by_group = [
-                part.sums(LinearMap(V[:, :k], V[:, :k], moments.mean)).errors[:, g] for g, V in enumerate(bases)
-            ]
-            found[k].append(np.column_stack(by_group))
-    return found
-
-
-def _judged(fit: Fitted, parts: Sequence[Part], own: Sequence[np.ndarray], readers: Readers):
-    """Rows (part, group, metric, value, low, high, chance, bound, note) and the judgements, none without an answer."""
-    if fit.estimator is None:
-        missing = (np.nan, np.nan, np.nan, np.nan, np.nan, fit.note)
-        return [(part.name, "", "average error", *missing) for part in parts], []
-    answer, rows, judgements = linear_map(fit.estimator), [], []
-    for part, mine in zip(parts, own, strict=True):
-        judgement = Judgement(part, answer, mine)
-        judgements.append(judgement)
-        for row in judgement.rows():
-            rows.append(_laid_out(part.name, row, fit.note if row.metric == "average error" else ""))
-    rows += [_laid_out("held out", row) for row in readers.rows(answer)]
-    certificate = fit.estimator.certificate_
-    size = max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
-    rows.append(_laid_out("fitting", Row("certificate", abs(certificate.gap) / size, note=certificate.problem)))
-    rows.append(_laid_out("fitting", Row("seconds", fit.seconds)))
-    return rows, judgements
-
-
-def _laid_out(part: str, row: Row, note: str = "") -> tuple:
-    return part, row.group, row.metric, row.value, row.low, row.high, row.chance, row.bound, row.note or note
-
-
-def _by_part(rows):
-    for part, group, metric, value, low, high, chance, bound, note in rows:
-        yield part, Row(metric, value, low, high, chance, group, note, bound)

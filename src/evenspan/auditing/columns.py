@@ -1,16 +1,15 @@
-"""What the columns of a table hold, whatever type their cells came in, and what each of them is used as."""
+"""What the columns of a table hold: numbers if there is one reading of them, dates, truth values, categories, text."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from .cells import WRITTEN, coded, days, days_of, iso, kind_of, numbers, numbers_of, require_plain, text_of, texts
 from .limits import TABLE
-from .table import Table
 
 #: A category of more values than these is text, and left out.
 MAX_CATEGORIES = TABLE["categories"][0]
@@ -18,228 +17,143 @@ MAX_CATEGORIES = TABLE["categories"][0]
 ID_SHARE = 0.9
 #: Fewer values than these say nothing about whether a column numbers the rows.
 ID_LEAST = 20
-#: Values that a sketch keeps. Up to this number all is exact; above, the number of values is known to about 3 %.
-KEPT = 1024
+#: From this share of cells that are numbers, or look like them, a column of text is worth a warning.
+NUMERIC_SHARE = 0.5
+#: Whole numbers beyond this are not exact in float64.
+EXACT = 2.0**53
 _ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|num|number|key|index|uuid|rownames?)$", re.IGNORECASE)
-#: Days since 1 January 1970 of 1678 and of 2262: dates before and after rarely mean a day.
-ORDINARY_DAYS = (-106_650, 106_650)
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+_TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 
-# -- how many different values -----------------------------------------------------------------------------------------
+# -- cells of any type -------------------------------------------------------------------------------------------------
 
 
-class Sketch:
-    r"""The values with the smallest hashes, each with the number of times it occurred.
+def text_of(value) -> str:
+    """A cell as text; whole numbers without a decimal point, so that 1, 1.0 and "1" give one text."""
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < EXACT:
+        return str(int(value))
+    return str(value)
 
-    Which values are kept depends on their hashes alone: neither on the order of the rows nor on how they were cut into
-    batches. A value that is kept at the end was kept from its first occurrence on, so its count is exact. If the
-    k-th smallest hash is the fraction :math:`u` of the largest possible one, there are about :math:`(k - 1) / u`
-    different values.
 
-    References
-    ----------
-    Z. Bar-Yossef, T. S. Jayram, R. Kumar, D. Sivakumar and L. Trevisan (2002), Counting distinct elements in a data
-    stream, section 2.
+def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Position of every cell among the distinct values (-1 if missing), and these values as texts."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        codes, distinct = pd.factorize(series.cat.codes.to_numpy(), use_na_sentinel=False)
+        there = distinct >= 0
+        codes = np.where(there, np.cumsum(there) - 1, -1)[codes]
+        distinct = series.cat.categories[distinct[there]]
+    else:
+        if series.dtype == object:  # mixed cells: 1 and True are one value to pandas, lists are none
+            series = series.map(text_of, na_action="ignore")
+        codes, distinct = pd.factorize(series)
+    return codes, np.array([text_of(value) for value in distinct], dtype=object)
 
-    Examples
-    --------
-    >>> sketch = Sketch()
-    >>> sketch.add(np.array(["b", "a"], dtype=object), np.array([2, 1]))
-    >>> sketch.add(np.array(["a"], dtype=object), np.array([4]))
-    >>> sketch.counts_by_value()
-    {'a': 5, 'b': 2}
+
+def numbers(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every cell as float64, NaN if missing; ``DataError`` naming the first cell that is none."""
+    if series.dtype.kind in "biuf":
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _read(series, row, lambda words: pd.to_numeric(pd.Series(words), errors="coerce"), "a number")
+
+
+def truths(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every cell as 0 or 1, NaN if missing; ``DataError`` naming the first cell that is neither true nor false."""
+    if series.dtype.kind in "biuf" and series.isin([0, 1]).sum() == series.notna().sum():
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    return _read(series, row, lambda words: [_TRUTH.get(word.lower(), np.nan) for word in words], "true or false")
+
+
+def days(series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every date as days since 1 January 1970 (UTC), NaN if missing; ``DataError`` naming the first that is none."""
+    if series.dtype.kind == "M":
+        return _since_1970(pd.to_datetime(series, utc=True))
+    return _read(series, row, _days_of, "a date such as 2024-02-29")
+
+
+#: How the cells of a column become numbers, by what it is used as.
+CONVERTERS: dict[str, Callable] = {"number": numbers, "0/1": truths, "days": days}
+
+
+def _read(series: pd.Series, row: int, of_words: Callable, needed: str) -> np.ndarray:
+    codes, words = coded(series)
+    values = np.append(of_words(words), np.nan).astype(float)[codes]
+    if (strange := np.isnan(values) & (codes >= 0)).any():
+        at = int(np.argmax(strange))
+        raise DataError(
+            f"column {series.name!r} has {words[codes[at]]!r} in row {row + at + 1:,}; needed is {needed}, as in the "
+            "table that was fitted. Correct the cell or leave it empty."
+        )
+    return values
+
+
+def _days_of(words: np.ndarray) -> np.ndarray:
+    """For each text its days since 1970, NaN unless it is written as 2024-02-29 for a day that exists."""
+    if len(words) and not _ISO_DATE.fullmatch(words[0]):
+        return np.full(len(words), np.nan)  # saves the parsing of most columns of text
+    written = pd.Series([word if _ISO_DATE.fullmatch(word) else None for word in words], dtype=object)
+    return _since_1970(pd.to_datetime(written, format="ISO8601", utc=True, errors="coerce"))
+
+
+def _since_1970(stamps: pd.Series) -> np.ndarray:
+    return ((stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+
+
+# -- numbers in texts --------------------------------------------------------------------------------------------------
+
+#: What may stand between thousands, by the option that names it, and decimal mark and thousands of every convention.
+MARKS = {"": "", ",": ",", ".": ".", " ": " \u00a0\u202f", "'": "'\u2019"}
+CONVENTIONS = [(".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'")]
+_EXPONENT, _SIGN = "(?:[eE][+-]?[0-9]+)?", "[+\u2212-]?"
+_LEADING_ZERO, _LONG = re.compile(rf"{_SIGN}0[0-9]+.*"), re.compile(rf"{_SIGN}[0-9]{{16,}}")
+#: $12.30, 12 %, (1,200), <5, 70 kg, EUR 5: numbers to a reader, not to a program.
+_LIKE_NUMBER = re.compile(
+    r"[^\w\s]{0,3}\s?(?:[A-Z]{3}\s?)?[+\u2212-]?[0-9.,]*[0-9][0-9.,'\u2019\s]*(?:[^\w\s]{1,3}|(?!st|nd|rd|th)[^\W\d]{1,5})?"
+)
+_LIKE_DATE = re.compile(r"\d{1,4}([./-])\d{1,2}\1\d{1,4}(\D.*)?")
+
+
+@cache
+def _pattern(decimal: str, thousands: str) -> re.Pattern:
+    grouped = f"|[1-9][0-9]{{0,2}}(?:[{re.escape(MARKS[thousands])}][0-9]{{3}})+" if thousands else ""
+    point = re.escape(decimal)
+    number = rf"(?:(?:[0-9]+{grouped})(?:{point}[0-9]*)?|{point}[0-9]+){_EXPONENT}"
+    return re.compile(rf"{_SIGN}(?:{number}|(?i:inf|infinity))")
+
+
+def number_of(text: str, decimal: str, thousands: str) -> float:
+    """The number that a text is by a convention."""
+    for mark in MARKS[thousands]:
+        text = text.replace(mark, "")
+    return float(text.replace(decimal, ".").replace("\u2212", "-"))
+
+
+def readings(words: Iterable[str], decimal: str | None = None, thousands: str | None = None) -> list[tuple[str, str]]:
+    """The conventions by which every text is a number, one for each different result; those that were asked for alone.
+
+    Where every comma is followed by exactly three digits there are two: ``12,345`` is twelve thousand, or twelve.
     """
-
-    def __init__(self):
-        self.hashes = np.empty(0, dtype=np.uint64)
-        self.counts = np.empty(0, dtype=np.int64)
-        self.values = np.empty(0, dtype=object)
-
-    def add(self, values: np.ndarray, counts: np.ndarray) -> None:
-        """Fold in values (m,), texts or float64, that occur ``counts`` (m,) times; a value may be among them twice."""
-        if values.dtype.kind == "f":
-            values = values + 0.0  # minus zero becomes zero
-        hashes = pd.util.hash_array(values, categorize=False)
-        if len(self.hashes) == KEPT:
-            small = hashes <= self.hashes[-1]
-            hashes, values, counts = hashes[small], values[small], counts[small]
-        if not len(hashes):
-            return
-        together = np.concatenate([self.hashes, hashes])
-        self.hashes, first, at = np.unique(together, return_index=True, return_inverse=True)
-        summed = np.bincount(at, weights=np.concatenate([self.counts, counts])).astype(np.int64)
-        self.values = np.concatenate([self.values, values.astype(object)])[first][:KEPT]
-        self.hashes, self.counts = self.hashes[:KEPT], summed[:KEPT]
-
-    @property
-    def full(self) -> bool:
-        """Whether there are more values than are kept."""
-        return len(self.hashes) == KEPT
-
-    @property
-    def once(self) -> float:
-        """Share of the different values that occur once."""
-        return float(np.mean(self.counts == 1, axis=0)) if len(self.counts) else 0.0
-
-    def distinct(self, n: int) -> int:
-        """Number of different values among n."""
-        if not self.full:
-            return len(self.hashes)
-        if self.once == 1.0:
-            return n
-        return min(n, round((KEPT - 1) / (float(self.hashes[-1]) / 2.0**64)))
-
-    def counts_by_value(self) -> dict:
-        """The kept values in order, with their counts."""
-        order = np.argsort(self.values, kind="stable")
-        return dict(zip(self.values[order].tolist(), self.counts[order].tolist(), strict=True))
+    asked = [c for c in CONVENTIONS if decimal in (None, c[0]) and (thousands is None or c[1] in ("", thousands))]
+    if thousands is not None:
+        asked = [c for c in asked if c[0] != thousands]
+    found = [c for c in asked if all(map(_pattern(*c).fullmatch, words))]
+    if len(found) < 2:
+        return found
+    marked = next((word for word in words if "," in word or "." in word), "0")
+    return list({number_of(marked, *c): c for c in reversed(found)}.values())
 
 
-# -- a column after a pass ---------------------------------------------------------------------------------------------
+def kept_as_text(words: Iterable[str]) -> str:
+    """Why texts that are numbers stay texts; empty if they need not."""
+    if zero := next((word for word in words if _LEADING_ZERO.fullmatch(word)), ""):
+        return f"written with leading zeros, such as {zero!r}"
+    long = (word for word in words if _LONG.fullmatch(word) and int(float(word)) != int(word.replace("\u2212", "-")))
+    if word := next(long, ""):
+        return f"of more digits than a number holds, such as {word!r}"
+    return ""
 
 
-class ColumnProfile:
-    """What is known of one column after the batches so far."""
-
-    def __init__(self, name: str, *, as_text: bool = False):
-        self.name, self.as_text = name, as_text
-        self.n = self.missing = self.infinite = 0
-        self.types: dict[str, int] = {}  # number, truth, date, text or other -> cells
-        self.low, self.high, self.last = np.inf, -np.inf, None
-        self.whole = self.rising = self.falling = self.dates = self.truths = True
-        self.numeric_texts, self.first_word = 0, None
-        self.written, self.first_written = 0, None  # cells with numbers as people write them, and the first of these
-        self.digits = 0  # of the longest number written as text that float64 does not hold
-        self.sketch = Sketch()
-
-    @property
-    def mixed(self) -> bool:
-        """Whether some batches held numbers and others text, so that it must be read again, as text throughout."""
-        return len(self.types) > 1
-
-    @property
-    def values(self) -> int:
-        """Cells that are not missing."""
-        return self.n - self.missing
-
-    @property
-    def distinct(self) -> int:
-        """Different values; above 1,024 an estimate."""
-        return self.sketch.distinct(self.values - self.infinite)
-
-    def add(self, series: pd.Series) -> None:
-        """Fold in the next rows."""
-        row, self.n = self.n, self.n + len(series)
-        kind = kind_of(series) if not self.as_text else "text"
-        if kind is None:
-            self.missing += len(series)
-        elif kind in ("number", "truth"):
-            self._add_numbers(series, kind)
-        elif kind == "date":
-            self._add_dates(series)
-        else:
-            self._add_texts(series, row, kind)
-
-    def _look_at_words(self, texts, numeric, codes, counts, row: int) -> None:
-        """Among texts that are no numbers, those which a reader takes for numbers."""
-        pairs = zip(texts, numeric, strict=True)
-        written = np.array([not plain and bool(WRITTEN.fullmatch(text)) for text, plain in pairs])
-        self.written += int(counts[written].sum(axis=0))
-        if self.first_written is None and written.any():
-            at = int(np.flatnonzero(np.append(written, False)[codes])[0])
-            self.first_written = (row + at, texts[codes[at]])
-
-    @property
-    def badly_written(self) -> str:
-        """How the numbers of a column of texts are written, if that is why they are texts."""
-        if not self.written or self.written + self.numeric_texts < ID_SHARE * self.values:
-            return ""
-        row, word = self.first_written
-        return f"its numbers are written as {word!r} (row {row + 1:,}); only numbers such as 1234.5 are read as numbers"
-
-    def _count(self, kind: str, cells: int) -> None:
-        if cells:
-            self.types[kind] = self.types.get(kind, 0) + cells
-
-    def _add_numbers(self, series: pd.Series, kind: str) -> None:
-        values = numbers(series)
-        there = values[~np.isnan(values)]
-        finite = there[np.isfinite(there)]
-        self.missing += len(values) - len(there)
-        self.infinite += len(there) - len(finite)
-        self._count(kind, len(there))
-        if not len(finite):
-            return
-        codes, distinct = pd.factorize(finite)
-        self.sketch.add(distinct, np.bincount(codes))
-        self.low, self.high = min(self.low, distinct.min()), max(self.high, distinct.max())
-        if self.whole:
-            self.whole = bool((distinct == np.floor(distinct)).all())
-        if self.rising or self.falling:
-            steps = np.diff(finite if self.last is None else np.append(self.last, finite))
-            self.rising, self.falling = self.rising and (steps > 0).all(), self.falling and (steps < 0).all()
-            self.last = finite[-1]
-
-    def _add_dates(self, series: pd.Series) -> None:
-        codes, distinct = coded(series)
-        self.missing += int((codes < 0).sum(axis=0))
-        self._count("date", int((codes >= 0).sum(axis=0)))
-        self._between(days(series))
-        texts = np.array([iso(value) for value in distinct], dtype=object)
-        self.sketch.add(texts, np.bincount(codes[codes >= 0], minlength=len(texts)))
-
-    def _between(self, found: np.ndarray) -> None:
-        self.low = float(np.fmin.reduce(found, initial=self.low))
-        self.high = float(np.fmax.reduce(found, initial=self.high))
-
-    def _add_texts(self, series: pd.Series, row: int, kind: str) -> None:
-        codes, distinct = coded(series)
-        texts = np.array([text_of(value) for value in distinct], dtype=object)
-        there = codes >= 0
-        self.missing += int((~there).sum(axis=0))
-        self._count(kind, int(there.sum(axis=0)))
-        if not len(texts):
-            return
-        counts = np.bincount(codes[there], minlength=len(texts))
-        try:
-            self.sketch.add(texts, counts)
-        except UnicodeEncodeError:
-            require_plain(self.name, texts)
-        read = numbers_of(texts)
-        numeric = ~np.isnan(read)
-        self.digits = max(self.digits, *(sum(map(str.isdigit, text)) for text in texts[np.isinf(read)]), 0)
-        self.numeric_texts += int(counts[numeric].sum(axis=0))
-        if self.first_word is None and not numeric.all():
-            at = int(np.flatnonzero(there & ~np.append(numeric, True)[codes])[0])
-            self.first_word = (row + at, texts[codes[at]])
-        self._look_at_words(texts, numeric, codes, counts, row)
-        if self.dates:
-            found = days_of(distinct)
-            self.dates = not bool(np.isnan(found).any())
-            self._between(found)
-        self.truths = self.truths and len(texts) <= 6 and {text.lower() for text in texts} <= {"true", "false"}
-
-
-def profile(batches: Iterable[pd.DataFrame], columns: Iterable[str], as_text: Iterable[str] = ()) -> dict:
-    """Profiles of the columns of some batches, by name; some are taken as text whatever they hold."""
-    texts = set(as_text)
-    profiles = {name: ColumnProfile(name, as_text=name in texts) for name in columns}
-    for frame in batches:
-        for name, one in profiles.items():
-            one.add(frame[name])
-    return profiles
-
-
-def profile_columns(table: Table, columns, batches=None, *, as_text=(), rows: int | None = None) -> dict:
-    """Profiles of some columns; those of several types are read once more, as text throughout."""
-    first = table.batches(columns, rows=rows) if batches is None else batches
-    profiles: dict[str, ColumnProfile] = profile(first, columns, as_text)
-    if mixed := [name for name, one in profiles.items() if one.mixed]:
-        profiles |= profile(table.batches(mixed, types=dict.fromkeys(mixed, "text"), rows=rows), mixed, mixed)
-    return profiles
-
-
-# -- what it is used as ------------------------------------------------------------------------------------------------
+# -- what a column is used as ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -251,114 +165,160 @@ class ColumnUse:
     used: str  # number, 0/1, categories, days or left out
     note: str = ""  # the reason, or what was done
     categories: tuple[str, ...] = ()  # the values of a category, sorted
+    missing: int = 0
+    infinite: int = 0
+    distinct: int = 0
+    examples: tuple[str, ...] = ()  # the first values
+    warning: str = ""  # why it may have been meant otherwise
 
 
-def use_of(one: ColumnProfile, max_categories: int = MAX_CATEGORIES, *, keep: bool = False) -> ColumnUse:
-    """What a column is used as.
+def use_of(
+    series: pd.Series, max_categories: int = MAX_CATEGORIES, *, keep: bool = False, index: bool = False,
+    feature: bool = True,
+) -> ColumnUse:  # fmt: skip
+    """What a column is used as; ``index`` says that it may be the row index which was written into the table.
 
-    With ``keep`` numbers that look as if they numbered the rows are used. It is a ``DataError`` if a column that is to
-    be kept cannot be a feature, or if numbers would be lost because of a few texts among them.
+    It is a ``DataError`` if a ``feature`` that is to be kept cannot be one, or if most of its cells are numbers which
+    would be lost because of the others.
     """
-    found = _use(one, max_categories, keep)
-    if keep and found.used == "left out":
-        raise DataError(f"column {one.name!r} cannot be kept: {found.note}. Take it out of keep.")
+    kind = _kind_of(series)
+    missing = int(series.isna().sum())
+    use = partial(ColumnUse, str(series.name), missing=missing)
+    if missing == len(series):
+        found = use("constant", "left out", "no values")
+    elif kind == "other":
+        found = use("text", "left out", "cells are neither numbers, texts, dates nor truth values")
+    elif kind == "number":
+        found = _of_numbers(series, use, keep, index)
+    else:
+        found = _of_words(series, kind, use, max_categories, feature)
+    if keep and feature and found.used == "left out":
+        raise DataError(f"column {found.name!r} cannot be kept: {found.note}. Take it out of keep.")
     return found
 
 
-def _use(one: ColumnProfile, max_categories: int, keep: bool) -> ColumnUse:
-    use = lambda kind, used, note="", categories=(): ColumnUse(one.name, kind, used, note, categories)  # noqa: E731
-    distinct = one.distinct
-    if "other" in one.types:
-        return use("text", "left out", "cells are neither numbers, texts, dates nor truth values")
-    if distinct == 0:
-        return use("constant", "left out", "no values")
-    if distinct == 1:
-        only = text_of(one.sketch.values[0])
-        return use("constant", "left out", f"one value only, {only!r}{', or missing' if one.missing else ''}")
-    if "truth" in one.types:
-        return use("boolean", "0/1")
-    if "number" in one.types:
-        if reason := _numbers_rows(one, distinct):
-            return use("numeric", "number", "kept on request") if keep else use("id-like", "left out", reason)
-        two = distinct == 2 and one.low == 0 and one.high == 1
-        return use("boolean", "0/1") if two else use("numeric", "number")
-    if "date" in one.types or one.dates:
-        return use("date", "days", "days since 1 January 1970" + _far(one))
-    if one.truths:
-        return use("boolean", "0/1")
-    return _use_of_text(one, use, distinct, max_categories)
+_KINDS = {
+    "number": "integer floating mixed-integer-float decimal u i f",
+    "truth": "boolean b",
+    "date": "date datetime datetime64 M",
+    "other": "complex timedelta timedelta64 bytes c m V",
+}
 
 
-def _use_of_text(one: ColumnProfile, use, distinct: int, max_categories: int) -> ColumnUse:
-    share = one.numeric_texts / one.values
-    few = distinct <= max_categories
-    names_rows = one.values >= ID_LEAST and one.sketch.once >= ID_SHARE
-    if one.badly_written and (names_rows or not few):
-        return use("text", "left out", one.badly_written)
-    note = f"{one.badly_written}; read as text" if one.badly_written else ""
-    if 0 < share < 1 and not note:
-        row, word = one.first_word
-        note = f"{one.numeric_texts:,} of {one.values:,} values are numbers, but row {row + 1:,} has {word!r}: read as "
-        note += "text"
-    if share >= ID_SHARE and not few:
-        long = f"holds a number of {one.digits} digits" if one.digits else ""
-        what = note or long or "holds numbers written as text"
-        raise DataError(
-            f"column {one.name!r}: {what}, of which {distinct:,} are different, too many for categories. Correct these "
-            "cells (leave them empty if they are missing, convert text with pandas.to_numeric), or leave the column "
-            f"out: exclude=[{one.name!r}]."
-        )
-    if names_rows:
-        return use("id-like", "left out", f"{distinct:,} different texts in {one.values:,} rows: it names the rows")
-    if not few:
-        why = f"{distinct:,} different texts, more than {max_categories}"
-        return use("text", "left out", f"{note}; {why}" if note else why)
-    categories = tuple(one.sketch.counts_by_value())
-    require_plain(one.name, categories)
-    if len(categories) == 2:
-        note = f"{note}; " if note else ""
-        note += f"one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
-    return use("category", "categories", note, categories)
+def _kind_of(series: pd.Series) -> str:
+    """The type of the cells: number, truth, date, text or other."""
+    if isinstance(series.dtype, pd.CategoricalDtype | pd.StringDtype):
+        return "text"
+    found = series.dtype.kind if series.dtype != object else pd.api.types.infer_dtype(series, skipna=True)
+    if found == "mixed" and series.dropna().map(pd.api.types.is_list_like).any():
+        return "other"
+    return next((kind for kind, names in _KINDS.items() if found in names.split()), "text")
 
 
-def _far(one: ColumnProfile) -> str:
-    """A word on dates that rarely mean a day: 9999-12-31 and its like."""
-    first, last = ORDINARY_DAYS
-    if first <= one.low and one.high <= last:
-        return ""
-    at = [np.datetime64(int(np.floor(day)), "D") for day in (one.low, one.high)]
-    return (
-        f", from {at[0]} to {at[1]}: a date so far off often means that there is none, and as a number of days it "
-        "outweighs all others; leave such cells empty"
+def _of_numbers(series: pd.Series, use: Callable, keep: bool, index: bool) -> ColumnUse:
+    values = numbers(series)
+    finite = values[np.isfinite(values)]
+    distinct = pd.unique(finite)
+    infinite = int(np.isinf(values).sum(axis=0))
+    use = partial(
+        use, distinct=len(distinct), infinite=infinite, examples=tuple(f"{value:.12g}" for value in distinct[:3])
     )
+    if series.dtype.kind in "iu" and np.abs(finite).max(axis=0) >= EXACT:
+        note = "whole numbers of more digits than a feature holds: they name something"
+        return use("id-like", "left out", note, warning=note)
+    if len(distinct) < 2:
+        only = f"one value only, {text_of(distinct[0])!r}" if len(distinct) else "no finite values"
+        return use("constant", "left out", only + (", or missing" if use.keywords["missing"] else ""))
+    if len(distinct) == 2 and set(distinct.tolist()) == {0.0, 1.0}:
+        return use("boolean", "0/1")
+    if reason := _numbers_rows(str(series.name), finite, len(distinct), index):
+        return use("numeric", "number", "kept on request") if keep else use("id-like", "left out", reason)
+    return use("numeric", "number")
 
 
-def _numbers_rows(one: ColumnProfile, distinct: int) -> str:
+def _numbers_rows(name: str, values: np.ndarray, distinct: int, index: bool) -> str:
     """Why a column of numbers is taken for the number of the row or of a customer; empty if it is not."""
-    values = one.values - one.infinite
-    if not one.whole or values < ID_LEAST or distinct < values:
+    if distinct < len(values) or (values != np.floor(values)).any():
         return ""
-    different = "whole numbers, no two alike,"
-    if one.rising or one.falling:
-        return f"{different} {'rising' if one.rising else 'falling'} from row to row: it numbers the rows"
-    if one.high - one.low < 2 * values:
-        return f"{different} and nearly all from {one.low:.0f} to {one.high:.0f} occur: it numbers the rows"
-    if _ID_NAME.search(one.name):
-        return f"{different} and its name says so: it names the rows"
-    return ""
+    if index:
+        return "whole numbers without a name, no two alike: the row index, which was written into the table"
+    if len(values) < ID_LEAST:
+        return ""
+    different, steps = "whole numbers, no two alike,", np.diff(values)
+    if (steps > 0).all() or (steps < 0).all():
+        return f"{different} {'rising' if steps[0] > 0 else 'falling'} from row to row: it numbers the rows"
+    low, high = values.min(axis=0), values.max(axis=0)
+    if high - low < 2 * len(values):
+        return f"{different} and nearly all from {low:.0f} to {high:.0f} occur: it numbers the rows"
+    if low >= 1e15:
+        return f"{different} of 16 digits: they name something"
+    return f"{different} and its name says so: it names the rows" if _ID_NAME.search(name) else ""
 
 
-def kind_of_text(one: ColumnProfile) -> str:
-    """The kind of a column that was not asked to be a feature, by the types of its cells alone."""
-    if one.distinct <= 1:
-        return "constant"
-    if one.types.keys() <= {"number"}:
-        return "numeric"
-    if one.types.keys() <= {"truth"}:
-        return "boolean"
-    if one.types.keys() <= {"date"} or one.dates:
-        return "date"
-    return "category" if one.distinct <= MAX_CATEGORIES else "text"
+def _of_words(series: pd.Series, kind: str, use: Callable, max_categories: int, feature: bool) -> ColumnUse:
+    codes, words = coded(series)
+    counts = np.bincount(codes[codes >= 0], minlength=len(words))
+    use = partial(use, distinct=len(words), examples=tuple(word[:40] for word in words[:3]))
+    n = int(counts.sum(axis=0))
+    if len(words) < 2:
+        return use("constant", "left out", f"one value only, {words[0]!r}{', or missing' if n < len(codes) else ''}")
+    if kind == "truth" or (len(words) <= 6 and {word.lower() for word in words} <= {"true", "false"}):
+        return use("boolean", "0/1")
+    if kind == "date" or not np.isnan(_days_of(words)).any():
+        return use("date", "days", "days since 1 January 1970")
+    note = _looks_like(str(series.name), codes, words, counts, feature and len(words) > max_categories)
+    told = f"{note}; " if note else ""
+    if n >= ID_LEAST and np.mean(counts == 1, axis=0) >= ID_SHARE:
+        why = f"{len(words):,} different texts in {n:,} rows: it names the rows"
+        return use("id-like", "left out", told + why, warning=note)
+    if len(words) > max_categories:
+        return use(
+            "text", "left out", f"{told}{len(words):,} different texts, more than {max_categories}", warning=note
+        )
+    if feature:
+        require_plain(f"column {series.name!r} has the value", words)
+    categories = tuple(sorted(words))
+    if len(words) == 2:
+        told = f"{told}one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
+    return use("category", "categories", told.removesuffix("; "), categories, warning=note)
+
+
+def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndarray, many: bool) -> str:
+    """Why a column of text may be meant as numbers or dates; ``DataError`` if ``many`` of them would be lost."""
+    best = max(CONVENTIONS, key=lambda c: sum(map(bool, map(_pattern(*c).fullmatch, words[:1000]))))
+    plain = np.array([bool(_pattern(*best).fullmatch(word)) for word in words])
+    numeric, n = int(counts[plain].sum(axis=0)), int(counts.sum(axis=0))
+    if plain.all():
+        why = kept_as_text(words)
+        return f"numbers {why}: kept as text" if why else f"numbers that are texts ({words[0]!r}) in the table: kept so"
+    at = int(np.argmax(np.append(~plain, False)[codes]))
+    row = f"row {at + 1:,} has {words[codes[at]]!r}"
+    if numeric >= NUMERIC_SHARE * n and many:
+        raise DataError(
+            f"column {name!r}: {numeric:,} of {n:,} values are numbers, but {row}. Correct such cells (leave them "
+            f"empty if they are missing), or leave the column out: exclude=[{name!r}] (--exclude)."
+        )
+    some, weights = words[:1000], counts[:1000]
+    dates = np.array([bool(_LIKE_DATE.fullmatch(word)) for word in some])
+    like = plain[:1000] | [bool(_LIKE_NUMBER.fullmatch(word)) for word in some] & ~dates
+    if weights[dates].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0):
+        return f"looks like dates written as {some[dates][0]!r}, read as text: only dates such as 2024-02-29 are read"
+    numbers = weights[like].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0)
+    return f"looks like numbers, but {row}: read as text" if numbers else ""
+
+
+def require_plain(what: str, names: Iterable[str]) -> None:
+    """``DataError`` unless texts can name columns, groups and features: short, in UTF-8, without NUL."""
+    longest = TABLE["characters of a name"][0]
+    for name in names:
+        if len(name) > longest or "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
+            raise DataError(
+                f"{what} {name[:60]!a}, which cannot name a column, a group or a feature: needed are at most "
+                f"{longest:,} characters of UTF-8. Write it otherwise, or leave it out (exclude)."
+            )
+
+
+# -- the target --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -371,25 +331,24 @@ class Target:
     note: str = ""  # what was done
 
     @classmethod
-    def of(cls, one: ColumnProfile) -> "Target":
+    def of(cls, use: ColumnUse, series: pd.Series) -> "Target":
         """The target that a column is; ``DataError`` if it can be none."""
-        use = use_of(one)
-        if use.kind == "id-like" and "number" in one.types:
-            return cls(one.name, "numeric", "target (number)")
+        if use.kind == "id-like" and _kind_of(series) == "number":
+            return cls(use.name, "numeric", "target (number)")
         if use.used == "left out":
             raise DataError(
-                f"target {one.name!r} cannot be predicted: {use.note}. Needed are numbers, or texts of at most "
+                f"target {use.name!r} cannot be predicted: {use.note}. Needed are numbers, or texts of at most "
                 f"{MAX_CATEGORIES} different values."
             )
-        if one.infinite:
-            raise DataError(f"target {one.name!r} has {one.infinite:,} infinite value(s); needed are finite numbers.")
-        if use.kind in ("category", "boolean") or one.distinct == 2:
-            return cls(one.name, use.kind, "target (category)")
-        return cls(one.name, use.kind, "target (number)", use.note)
+        if use.infinite:
+            raise DataError(f"target {use.name!r} has {use.infinite:,} infinite value(s); needed are finite numbers.")
+        if use.kind in ("category", "boolean") or use.distinct == 2:
+            return cls(use.name, use.kind, "target (category)")
+        return cls(use.name, use.kind, "target (number)", use.note)
 
-    def values(self, series: pd.Series, row: int = 0) -> np.ndarray:
+    def values(self, series: pd.Series) -> np.ndarray:
         """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
         if self.used == "target (number)":
-            return days(series, row) if self.kind == "date" else numbers(series, row)
-        cells, distinct = texts(series)
-        return np.append(distinct, "")[cells].astype(str)
+            return days(series) if self.kind == "date" else numbers(series)
+        codes, words = coded(series)
+        return np.append(words, "")[codes].astype(str)

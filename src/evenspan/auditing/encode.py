@@ -1,6 +1,6 @@
 """A data frame as a table of numbers: what each column becomes, and the transformer that comes before every method."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -11,14 +11,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..core.errors import ConfigurationError, DataError, FeatureTypeError
+from ..core.inputs import warn_caller
 from ..core.options import Option, Options, flag, one_of, whole
-from .cells import days, numbers, texts, truths
-from .columns import MAX_CATEGORIES, ColumnProfile, ColumnUse, profile_columns, use_of
-from .read import FrameTable
+from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, use_of
 from .table import no_such_column
-
-#: How the cells of a column become numbers, by what it is used as.
-READERS: dict[str, Callable] = {"number": numbers, "0/1": truths, "days": days}
 
 
 class TableEncoder(Options, TransformerMixin, BaseEstimator):
@@ -32,8 +28,8 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     missing : {"error", "mean", "indicator"}
-        What a missing cell does: it is an error; it becomes the mean of the column or its most frequent category; or
-        that, and a further feature ``income missing`` is 1.
+        What a missing cell does: it is an error; it becomes the mean or the most frequent category; or that, and a
+        further feature ``income missing`` is 1.
     unknown : {"error", "zero"}
         What a category does that did not occur in ``fit``: it is an error, or all features of the column are 0.
     standardize : bool
@@ -63,7 +59,7 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
 
     Complexity
     ----------
-    Time O(n d); the rows are read in batches, and the result (n, d) is the one table that is made.
+    Time and memory O(n d).
 
     Examples
     --------
@@ -113,25 +109,23 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         self
         """
         self._check_options()
-        table = FrameTable(self._frame(X, reset=True))
-        if table.n_rows == 1:
+        frame = self._frame(X, reset=True)
+        if len(frame) == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
         for option in ("exclude", "keep"):
-            if absent := [name for name in getattr(self, option) if name not in table.columns]:
-                raise DataError(no_such_column(absent[0], table.columns, f"{option}: the table"))
-        kept = [name for name in table.columns if name not in self.exclude]
-        profiles = profile_columns(table, kept)
-        uses = tuple(use_of(profiles[name], self.max_categories, keep=name in self.keep) for name in kept)
-        codes = codes_of(uses, profiles, self.missing)
-        names = [code.name for code in codes]
-        if self.missing != "error":
-            codes = with_fills(codes, table.batches(names))
-        sums = _Columns()
-        row = 0
-        for frame in table.batches(names):
-            sums.add(encode(codes, frame, row=row))
-            row += len(frame)
-        return self.learnt(None, uses, codes, sums.mean, sums.scale())
+            if absent := [name for name in getattr(self, option) if name not in frame.columns]:
+                raise DataError(no_such_column(absent[0], frame.columns, f"{option}: the table"))
+        kept = [name for name in frame.columns if name not in self.exclude]
+        uses = [use_of(frame[name], self.max_categories, keep=name in self.keep) for name in kept]
+        for use in uses:
+            if use.warning:
+                warn_caller(f"column {use.name!r}: {use.note}.")
+        codes = codes_of(uses, self.missing)
+        codes = codes if self.missing == "error" else with_fills(codes, frame)
+        values = encode(codes, frame)
+        mean, deviation = values.mean(axis=0), values.std(axis=0)
+        scale = np.where(deviation <= 1e-12 * np.hypot(mean, deviation), 1.0, deviation)
+        return self._learnt(uses, codes, mean, scale)
 
     def transform(self, X) -> pd.DataFrame:
         """The features of some rows.
@@ -174,32 +168,13 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
             raise DataError("input_features is not equal to feature_names_in_, the columns that fit saw.")
         return np.array([name for code in self.codes_ for name in code.features], dtype=object)
 
-    def learnt(self, columns, uses, codes, mean: np.ndarray, scale: np.ndarray) -> "TableEncoder":
-        """Take over what passes over a table have found, in place of ``fit``.
-
-        Parameters
-        ----------
-        columns : sequence of str or None
-            The columns that were seen; None if they are known.
-        uses : iterable of ColumnUse
-            What each column is.
-        codes : iterable of ColumnCode
-            What each used column becomes.
-        mean, scale : ndarray of shape (d,)
-            Mean and standard deviation of the features.
-
-        Returns
-        -------
-        self
-        """
+    def _learnt(self, uses, codes, mean: np.ndarray, scale: np.ndarray, columns=None) -> "TableEncoder":
+        """Take over what was found elsewhere, in place of ``fit``; ``columns`` are those of the table."""
         if columns is not None:
             self.feature_names_in_, self.n_features_in_ = np.array(columns, dtype=object), len(columns)
-        if self.missing != "error" and any(code.fill is None for code in codes):
-            codes = fills_from_means(codes, mean)
-        d = sum(len(code.features) for code in codes)
         self.uses_, self.codes_ = tuple(uses), tuple(codes)
-        self.mean_ = mean if self.standardize else np.zeros(d)
-        self.scale_ = scale if self.standardize else np.ones(d)
+        self.mean_ = mean if self.standardize else np.zeros(len(mean))
+        self.scale_ = scale if self.standardize else np.ones(len(mean))
         return self
 
     def _check_options(self) -> None:
@@ -236,24 +211,6 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         return tags
 
 
-class _Columns:
-    """Running mean and scatter of every feature (Chan, Golub and LeVeque 1983, eq. 2.1)."""
-
-    def __init__(self):
-        self.n, self.mean, self.squares = 0, 0.0, 0.0
-
-    def add(self, X: np.ndarray) -> None:
-        n, mean = len(X), X.mean(axis=0)
-        delta, total = mean - self.mean, self.n + n
-        self.squares = self.squares + ((X - mean) ** 2).sum(axis=0) + delta**2 * (self.n * n / total)
-        self.mean, self.n = self.mean + delta * (n / total), total
-
-    def scale(self) -> np.ndarray:
-        """Population standard deviation; 1 where a feature is constant, by the rule of ``GroupMoments.scale``."""
-        deviation = np.sqrt(self.squares / self.n)
-        return np.where(deviation <= 1e-12 * np.hypot(self.mean, deviation), 1.0, deviation)
-
-
 # -- what a column becomes ---------------------------------------------------------------------------------------------
 
 
@@ -278,12 +235,12 @@ class ColumnCode:
         return (*names, f"{self.name} missing") if self.indicator else names
 
 
-def codes_of(uses: Iterable[ColumnUse], profiles: dict[str, ColumnProfile], missing: str) -> tuple[ColumnCode, ...]:
+def codes_of(uses: Iterable[ColumnUse], missing: str) -> tuple[ColumnCode, ...]:
     """The codes of the columns that are used; ``DataError`` if none is left, one is infinite, or names collide."""
     uses = list(uses)
-    require_finite({use.name: profiles[use.name].infinite for use in uses if profiles[use.name].infinite})
+    require_finite({use.name: use.infinite for use in uses if use.infinite})
     codes = tuple(
-        ColumnCode(use.name, use.used, use.categories, None, missing == "indicator" and profiles[use.name].missing > 0)
+        ColumnCode(use.name, use.used, use.categories, None, missing == "indicator" and use.missing > 0)
         for use in uses
         if use.used != "left out"
     )
@@ -325,7 +282,7 @@ def encode(codes: Iterable[ColumnCode], frame: pd.DataFrame, *, row: int = 0, un
 
 
 def _put_number(part: np.ndarray, code: ColumnCode, series: pd.Series, row: int) -> np.ndarray:
-    values = READERS[code.used](series, row)
+    values = CONVERTERS[code.used](series, row)
     empty = np.flatnonzero(np.isnan(values))
     part[:, 0] = values
     if code.fill is not None:
@@ -334,7 +291,7 @@ def _put_number(part: np.ndarray, code: ColumnCode, series: pd.Series, row: int)
 
 
 def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: int, unknown: str) -> np.ndarray:
-    cells, distinct = texts(series)
+    cells, distinct = coded(series)
     position = {category: j for j, category in enumerate(code.categories)}
     known = np.array([position.get(text, -2) for text in distinct] + [position.get(code.fill, -1)])
     at = known[cells]
@@ -354,54 +311,25 @@ def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: in
     return np.flatnonzero(cells < 0)
 
 
-# -- what takes the place of missing cells -----------------------------------------------------------------------------
-
-
-def with_fills(codes: tuple[ColumnCode, ...], frames: Iterable[pd.DataFrame]) -> tuple[ColumnCode, ...]:
+def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame) -> tuple[ColumnCode, ...]:
     """The codes with the mean of each column of numbers and the most frequent value of each category in some rows."""
-    counts = [np.zeros(max(len(code.categories), 1)) for code in codes]
-    sums = np.zeros(len(codes))
-    for frame in frames:
-        for j, code in enumerate(codes):
-            series = frame[code.name]
-            if code.categories:
-                cells, distinct = texts(series)
-                for text, times in zip(distinct, np.bincount(cells[cells >= 0], minlength=len(distinct)), strict=True):
-                    counts[j][code.categories.index(text)] += times
-            else:
-                values = READERS[code.used](series)
-                there = values[~np.isnan(values)]
-                counts[j] += len(there)
-                if len(there):  # a running mean: a sum of many large numbers would lose digits
-                    sums[j] += (there.mean(axis=0) - sums[j]) * len(there) / counts[j][0]
-    return _filled(codes, sums, counts)
-
-
-def _filled(codes: tuple[ColumnCode, ...], means: np.ndarray, counts: list[np.ndarray]) -> tuple[ColumnCode, ...]:
-    if empty := [code.name for code, count in zip(codes, counts, strict=True) if not count.any()]:
-        raise DataError(
-            f"column {empty[0]!r} has no value among the rows that are fitted, so nothing can take the place of "
-            f"missing ones. Leave it out: exclude=[{empty[0]!r}]."
-        )
-    return tuple(
-        replace(code, fill=code.categories[int(np.argmax(count))] if code.categories else float(mean))
-        for code, mean, count in zip(codes, means, counts, strict=True)
-    )
-
-
-def fills_from_means(codes: tuple[ColumnCode, ...], mean: np.ndarray) -> tuple[ColumnCode, ...]:
-    """The same where nothing is missing, from the means (d,) of the features."""
-    at, means, counts = 0, [], []
+    filled = []
     for code in codes:
-        here = mean[at : at + len(code.features)]
-        at += len(code.features)
-        means.append(here[0])
-        two = np.array([1 - here[0], here[0]])
-        counts.append((two if len(code.categories) == 2 else here) if code.categories else np.ones(1))
-    return _filled(codes, np.array(means), counts)
-
-
-# -- in words ----------------------------------------------------------------------------------------------------------
+        if code.categories:
+            cells, words = coded(frame[code.name])
+            counts = pd.Series(np.bincount(cells[cells >= 0], minlength=len(words)), index=words)
+            found = counts.reindex(code.categories, fill_value=0)
+            fill = found.idxmax() if found.any() else None
+        else:
+            values = CONVERTERS[code.used](frame[code.name])
+            fill = None if np.isnan(values).all() else float(np.nanmean(values))
+        if fill is None:
+            raise DataError(
+                f"column {code.name!r} has no value among the rows that are fitted, so nothing can take the place of "
+                f"missing ones. Leave it out: exclude=[{code.name!r}]."
+            )
+        filled.append(replace(code, fill=fill))
+    return tuple(filled)
 
 
 def require_finite(infinite: dict[str, int]) -> None:

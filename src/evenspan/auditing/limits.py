@@ -2,13 +2,10 @@
 
 #: Said before the work that it would spoil.
 TABLE: dict[str, tuple[int, str]] = {
-    "columns": (20_000, "every column is looked at in each batch of rows"),
-    "features": (500, "methods and frontiers solve hundreds of eigenvalue problems of that order: 500 take minutes"),
+    "columns": (20_000, "every column is looked at"),
+    "features": (10_000, "time grows with their third power, and hundreds of them take minutes"),
     "groups": (50, "more are values of another kind: a number, a name"),
     "categories": (50, "a category of more values is text"),
     "characters of a name": (1_000, "names of columns, groups and categories stand in figures, tables and files"),
-    "characters of a line": (2**26, "a line of text is held in memory as a whole"),
-    "cells of a sheet": (2**27, "a sheet is held in memory as a whole, empty cells between others included"),
-    "digits": (308, "numbers are float64"),
     "draws of the bootstrap": (100_000, "1,000 are usual, and the intervals of so many are exact to two digits"),
 }

@@ -1,125 +1,83 @@
-"""The notebook of an audit: executed in a folder of its own, whose name is given only to what is complete."""
+"""The notebook of an audit, executed once by papermill in a kernel of the interpreter that runs the command."""
 
-import contextlib
-import itertools
-import threading
-from collections.abc import Callable, Iterator, Mapping
+import json
+import logging
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
 from importlib import resources, util
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from ..core import errors
 from ..core.errors import ConfigurationError, ExecutionError, FairError
-from .places import NOTEBOOK, placed, target
-from .progress import Follower
-from .writing import STAGE
+from .output_folder import NOTEBOOK, atomic_output
 
 #: Packages of the extra ``audit`` without which no report can be made.
-NEEDED = ("ipykernel", "jinja2", "matplotlib", "nbformat", "papermill")
+NEEDED = ("fairlearn", "ipykernel", "jinja2", "matplotlib", "nbformat", "papermill")
+KERNEL = "evenspan"
 
 
-def source() -> Path:
-    """The notebook as it is installed, without outputs."""
-    return Path(str(resources.files(__package__).joinpath(NOTEBOOK)))
+def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False, table: str = "") -> None:
+    """Execute the notebook with parameters and leave everything it writes in ``folder``, or nothing.
 
-
-def run(
-    parameters: Mapping[str, Any],
-    folder: Path,
-    *,
-    overwrite: bool = False,
-    shown: Path | None = None,
-    table: str | None = None,
-    follow: Callable[[list[dict]], None] | None = None,
-) -> Path:
-    """Execute the notebook with parameters and leave everything it writes in ``folder``.
-
-    The work is done in a hidden folder beside it (``places.placed``): until it is complete, also when the run is
-    interrupted or fails, ``folder`` is what it was. Paths among the parameters are relative to ``folder``; messages
-    call it ``shown``, and what the parameter "table" names ``table``.
-
-    An earlier audit is only replaced with ``overwrite``; ``follow`` gets the steps of the progress as they come, from
-    another thread. What evenspan raises in the notebook is raised here in its own words; after anything else
-    (``ExecutionError``) the notebook up to that cell is kept beside ``folder``.
+    The path of the table is relative to ``folder``; what evenspan raises in the notebook is raised here and calls it
+    ``table``.
     """
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
         raise ConfigurationError(
             f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
         )
     import nbformat
-
-    with placed(folder, replace=overwrite, shown=shown) as stage:
-        result = _execute(dict(parameters), stage, target(folder, shown), table, follow)
-        nbformat.write(result, stage / NOTEBOOK)
-    return folder
-
-
-def _execute(parameters: dict[str, Any], stage: Path, folder: Path, table: str | None, follow: Callable | None):
-    import nbformat
+    import papermill
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
-    from . import execution
-
-    notebook = nbformat.read(source(), as_version=4)
-    execution.check(parameters, execution.defaults(notebook), source())
-    with execution.clean_room({STAGE: str(stage)}) as room, _followed(room / execution.STEPS, follow):
-        prepared, executed = room / "in.ipynb", room / "out.ipynb"
-        nbformat.write(notebook, prepared)
-        try:
-            result = execution.run_kernel(prepared, executed, parameters, stage, room)
-        except PapermillExecutionError as error:
-            said = execution.COLOUR.sub("", error.evalue)
-            if table is not None:  # which the notebook sees from its folder, as ../ or from the root
-                said = said.replace(parameters["table"], table)
-            if own := _own_error(error.ename):
-                raise own(said) from None
-            raise ExecutionError(
-                f"The notebook failed with {error.ename}: {said}\n"
-                f"The notebook up to there: {_kept(executed.read_bytes(), folder)}"
-            ) from None
-        except DeadKernelError:
-            raise ExecutionError(
-                "The process that computes the audit ended without a word, most often because the memory of this "
-                "machine was used up. Leave columns out (--exclude), or audit fewer methods."
-            ) from None
-    execution.normalise(result)
-    return result
+    logging.getLogger("papermill").setLevel(logging.ERROR)
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell that an interrupted kernel is gone
+    with atomic_output(folder, overwrite=overwrite) as stage, tempfile.TemporaryDirectory() as room:
+        with mock.patch.dict(os.environ, _kernel(Path(room))), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of zmq and jupyter_client, about themselves
+            source = resources.files(__package__).joinpath(NOTEBOOK)
+            options = {"kernel_name": KERNEL, "language": "python", "progress_bar": False, "cwd": str(stage)}
+            try:
+                result = papermill.execute_notebook(
+                    str(source), str(Path(room) / NOTEBOOK), dict(parameters), stderr_file=sys.stderr, **options
+                )
+            except PapermillExecutionError as error:
+                own = getattr(errors, error.ename, None)
+                if isinstance(own, type) and issubclass(own, FairError):
+                    raise own(error.evalue.replace(parameters["table"], table)) from None
+                raise ExecutionError(f"The notebook failed: {error}") from None
+            except DeadKernelError as error:
+                raise ExecutionError(
+                    f"{error}: the process that computes the audit ended, most often because memory was used up. Leave "
+                    "columns out (--exclude)."
+                ) from None
+        _plain(result)
+        nbformat.write(result, stage / NOTEBOOK)
 
 
-def _kept(content: bytes, folder: Path) -> Path:
-    """A notebook that failed, beside the folder, under the first name that is free."""
-    for number in itertools.count(1):
-        path = folder.with_name(f"{folder.name[:50]}.failed{f'-{number}' if number > 1 else ''}.ipynb")
-        with contextlib.suppress(FileExistsError), path.open("xb") as file:
-            file.write(content)
-            return path
+def _kernel(room: Path) -> dict[str, str]:
+    """The environment in which Jupyter finds this interpreter as a kernel, whatever others are installed."""
+    spec = room / "kernels" / KERNEL
+    spec.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=CRITICAL"]
+    (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    return {
+        "JUPYTER_PATH": str(room), "JUPYTER_RUNTIME_DIR": str(room / "runtime"), "IPYTHONDIR": str(room / "ipython"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }  # fmt: skip
 
 
-def _own_error(name: str) -> type[FairError] | None:
-    """The class of that name in evenspan's family of errors."""
-    found = getattr(errors, name, None)
-    return found if isinstance(found, type) and issubclass(found, FairError) else None
-
-
-@contextlib.contextmanager
-def _followed(steps: Path, follow: Callable | None) -> Iterator[None]:
-    """Inside, the steps of a progress file are passed on from a thread of its own."""
-    follower, over = Follower(steps), threading.Event()
-
-    def pass_on() -> None:
-        if follow and (news := follower.news()):
-            follow(news)
-
-    def look() -> None:
-        while not over.wait(0.2):
-            pass_on()
-
-    thread = threading.Thread(target=look, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-        pass_on()
+def _plain(notebook) -> None:
+    """Remove, in place, paths and times of this run and the lines of progress; any Jupyter can open it again."""
+    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    for cell in notebook.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]

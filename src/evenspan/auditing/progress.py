@@ -1,95 +1,34 @@
-"""Progress of an audit: silent, shown on standard error, or written where another process follows it.
+"""Progress of an audit: a callback hears of each stage, and of how much of it is done."""
 
-The command line executes the audit in a kernel and shows its progress in the terminal: the kernel writes one line of
-JSON for each step to the file that ``EVENSPAN_PROGRESS`` names, and :class:`Follower` reads what is new.
-"""
-
-import json
-import os
 import sys
-import time
-from pathlib import Path
-
-from ..core.errors import told
-
-#: Name of the variable that holds the path of the progress file.
-VARIABLE = "EVENSPAN_PROGRESS"
-#: Seconds between two lines about the same stage.
-PAUSE = 0.2
+from collections.abc import Callable
 
 
 class Progress:
-    """Tells in which stage the work is and how much of it is done; this one tells nobody.
+    """Calls ``tell(stage, done, total)`` when a stage begins and when some of it is done; total may be None."""
 
-    Its two calls are :meth:`stage` when a piece of work begins, and :meth:`advance` when some of it is done.
-    """
-
-    def __init__(self):
-        self.name, self.total, self.done = "", None, 0.0
-        self._last = 0.0
+    def __init__(self, tell: Callable[[str, float, float | None], None] | None = None):
+        self._tell, self.name, self.done, self.total = tell, "", 0.0, None
 
     def stage(self, name: str, total: float | None = None) -> None:
-        """A new piece of work begins: what it is, in plain words, and how many units it has, if that is known."""
-        self.name, self.total, self.done = name, total, 0.0
-        self._last = time.monotonic()
-        self._tell()
+        """A new piece of work begins: what it is, and how many units it has."""
+        self.name, self.done, self.total = name, 0.0, total
+        self.advance(0.0)
 
     def advance(self, by: float = 1.0) -> None:
         """So many more units of the stage are done."""
         self.done += by
-        now = time.monotonic()
-        if now - self._last >= PAUSE or self.done == self.total:
-            self._last = now
-            self._tell()
-
-    def _tell(self) -> None:
-        pass
+        if self._tell:
+            self._tell(self.name, self.done, self.total)
 
 
-class FileProgress(Progress):
-    """Appends a line of JSON to a file for each step."""
-
-    def __init__(self, path: Path):
-        super().__init__()
-        self._path = Path(path)
-
-    def _tell(self) -> None:
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"stage": self.name, "done": self.done, "total": self.total}) + "\n")
-
-
-class LineProgress(Progress):
-    """Writes a line to standard error for each stage."""
-
-    def stage(self, name: str, total: float | None = None) -> None:
-        """A new piece of work begins: its name is written; the share that is done is not."""
-        super().stage(name, total)
-        print(told(name), file=sys.stderr, flush=True)
-
-
-def progress_of(progress: "bool | Progress") -> Progress:
-    """What an argument ``progress`` asks for: a `Progress` itself, silence, or a file or lines that are followed."""
+def progress_of(progress: "bool | Callable | Progress") -> Progress:
+    """What an argument ``progress`` asks for: silence, a line on standard error for each stage, or a callback."""
     if isinstance(progress, Progress):
         return progress
-    if not progress:
-        return Progress()
-    path = os.environ.get(VARIABLE)
-    return FileProgress(Path(path)) if path else LineProgress()
+    return Progress(progress if callable(progress) else _line if progress else None)
 
 
-class Follower:
-    """Reads what a :class:`FileProgress` has written since the last look."""
-
-    def __init__(self, path: Path):
-        self._path, self._at = Path(path), 0
-
-    def news(self) -> list[dict]:
-        """The steps written since the last call; a line that is not finished yet waits for the next one."""
-        if not self._path.is_file():
-            return []
-        with self._path.open("rb") as file:
-            file.seek(self._at)
-            text = file.read()
-        whole = text.rpartition(b"\n")[0] + b"\n" if b"\n" in text else b""
-        self._at += len(whole)
-        return [json.loads(line) for line in whole.splitlines()]
+def _line(stage: str, done: float, total: float | None) -> None:
+    if not done:
+        print(stage, file=sys.stderr, flush=True)

@@ -1,15 +1,14 @@
 """The table of columns: what each one is, what it is used as, and how much it says about the groups."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+from scipy.stats import chi2_contingency
+from scipy.stats.contingency import crosstab
 
-from .cells import texts
-from .columns import ColumnUse, Target, kind_of_text
-from .encode import READERS
-from .rows import Scan
+from ..metrics.prediction import auc
+from .columns import CONVERTERS, ColumnUse, Target, coded
 
 #: From this association with a sensitive column on, a column is flagged as its proxy.
 PROXY = 0.6
@@ -18,52 +17,56 @@ FEW_VALUES = 20
 
 
 def columns_table(
-    scan: Scan,
     columns: Iterable[str],
-    uses: Iterable[ColumnUse],
+    uses: Mapping[str, ColumnUse],
+    features: Iterable[str],
     target: Target | None,
     drawn: pd.DataFrame,
     groups: pd.DataFrame,
 ) -> tuple[pd.DataFrame, list[str]]:
     """One row for each column of the table, and what is worth a note: which columns are proxies, and of what.
 
-    ``uses`` are those of the columns that are neither sensitive nor the target nor excluded; ``drawn`` holds rows drawn
-    at random as they stand in the table, ``groups`` (n, attributes) their groups by the sensitive columns.
+    ``features`` are neither sensitive nor the target nor excluded; ``drawn`` holds rows drawn at random as they stand
+    in the table, ``groups`` (n, attributes) their groups by the sensitive columns.
     """
-    by_name, rows, proxies, left = {use.name: use for use in uses}, [], {}, []
+    rows, proxies, features = [], {}, set(features)
     codes = {name: pd.factorize(groups[name])[0] for name in groups}
     for name in columns:
-        one, use = scan.profiles[name], by_name.get(name)
-        row = {"column": name, "kind": use.kind if use else kind_of_text(one), "used as": "left out"}
-        row |= {"missing": one.missing, "distinct": one.distinct, "measure": ""}
-        values, category, note = None, False, "excluded on request"
-        if name in scan.labels:
+        use, values, category = uses[name], None, False
+        row = {"column": name, "kind": use.kind, "examples": ", ".join(use.examples), "used as": "left out"}
+        row |= {"missing": use.missing, "distinct": use.distinct, "measure": ""}
+        note = "excluded on request"
+        if name in codes:
             row["used as"], values, category, note = "sensitive", codes[name], True, ""
         elif target is not None and name == target.name:
             row["kind"], row["used as"], note = target.kind, target.used, target.note
-            values, category = _target_values(target, drawn[name])
-        elif use is not None:
+            category = target.used == "target (category)"
+            values = coded(drawn[name])[0] if category else target.values(drawn[name])
+        elif name in features:
             row["used as"], note = use.used, use.note
-            if use.used == "left out":
-                left.append(name)
-            else:
-                values, category = _values(use, drawn[name])
+            if use.used != "left out":
+                category = use.used == "categories"
+                values = coded(drawn[name])[0] if category else CONVERTERS[use.used](drawn[name])
         found, measures = {}, {}
         for attribute, code in codes.items():
-            measure, strength = ("", np.nan) if values is None or attribute == name else _of(values, code, category)
+            measure, strength = "", np.nan
+            if values is not None and attribute != name:
+                there = values >= 0 if category else ~np.isnan(values)
+                measure, strength = association(values[there], code[there], category=category)
             measures[measure] = None
             row[f"association with {attribute}"] = found[attribute] = strength
         row["measure"] = ", ".join(filter(None, measures))
-        flagged = [attribute for attribute, strength in found.items() if strength >= PROXY] if _is_feature(use) else []
+        feature = name in features and use.used != "left out"
+        flagged = [attribute for attribute, strength in found.items() if feature and strength >= PROXY]
         for attribute in flagged:
             proxies.setdefault(attribute, []).append(name)
         row["proxy"] = ", ".join(flagged)
         told = [note] if note else []
         told += [f"proxy of {attribute}: the group can nearly be told from it" for attribute in flagged]
         rows.append(row | {"note": "; ".join(told)})
+    left = [name for name in columns if name in features and uses[name].used == "left out"]
     notes = [f"left out, with the reason in the table of columns: {_some(left)}"] if left else []
-    numbering = [use.name for use in uses if use.kind == "id-like" and "number" in scan.profiles[use.name].types]
-    if numbering:
+    if numbering := [name for name in left if uses[name].note.startswith("whole numbers")]:
         notes.append(
             f"taken for numbers of rows: {_some(numbering)}; what measures something instead can be kept (keep)"
         )
@@ -80,31 +83,6 @@ def sentences(notes: Iterable[str]) -> tuple[str, ...]:
     """Notes with a capital letter and a full stop; each once."""
     told = dict.fromkeys(note[:1].upper() + note[1:].rstrip(".") + "." for note in notes if note)
     return tuple(told)
-
-
-def _is_feature(use: ColumnUse | None) -> bool:
-    return use is not None and use.used != "left out"
-
-
-def _of(values: np.ndarray, codes: np.ndarray, category: bool) -> tuple[str, float]:
-    there = values >= 0 if category else ~np.isnan(values)
-    return association(values[there], codes[there], category=category)
-
-
-def _values(use: ColumnUse, series: pd.Series) -> tuple[np.ndarray, bool]:
-    """Codes of a category, -1 if missing, or numbers, NaN if missing; and which of the two."""
-    if use.used == "categories":
-        return _text_codes(series), True
-    return READERS[use.used](series), False
-
-
-def _target_values(target: Target, series: pd.Series) -> tuple[np.ndarray, bool]:
-    return (_text_codes(series), True) if target.used == "target (category)" else (target.values(series), False)
-
-
-def _text_codes(series: pd.Series) -> np.ndarray:
-    cells, distinct = texts(series)
-    return np.append(np.unique(distinct.astype(str), return_inverse=True)[1], -1)[cells]
 
 
 def _some(names: list[str]) -> str:
@@ -143,12 +121,9 @@ def cramers_v(values: np.ndarray, groups: np.ndarray) -> float:
     ----------
     W. Bergsma (2013), A bias-correction for Cramér's V and Tschuprow's T, eqs. (5) and (6).
     """
-    _, a = np.unique(values, return_inverse=True)
-    _, b = np.unique(groups, return_inverse=True)
-    r, c, n = a.max() + 1, b.max() + 1, len(a)
-    table = np.bincount(a * c + b, minlength=r * c).reshape(r, c)
-    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
-    chi = float(((table - expected) ** 2 / expected).sum(axis=None))
+    table = crosstab(values, groups).count
+    (r, c), n = table.shape, table.sum(axis=None)
+    chi = chi2_contingency(table, correction=False).statistic
     square = max(0.0, chi / n - (r - 1) * (c - 1) / (n - 1))
     smaller = min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1
     return min(1.0, float(np.sqrt(square / smaller))) if smaller > 0 else 0.0
@@ -156,10 +131,7 @@ def cramers_v(values: np.ndarray, groups: np.ndarray) -> float:
 
 def gini(values: np.ndarray, groups: np.ndarray) -> float:
     r"""``|2 AUC - 1|``: 0 if the values of the two groups are mixed, 1 if all of one lie above all of the other."""
-    first = groups == np.unique(groups)[0]
-    n, m = int(first.sum(axis=0)), int((~first).sum(axis=0))
-    area = (rankdata(values)[first].sum(axis=0) - n * (n + 1) / 2) / (n * m)
-    return float(abs(2 * area - 1))
+    return float(abs(2 * auc(groups == np.unique(groups)[0], values) - 1))
 
 
 def eta(values: np.ndarray, groups: np.ndarray) -> float:

@@ -1,32 +1,17 @@
-"""A notebook executed through papermill in a clean room, with deterministic output: the audit's, and every page's."""
+"""What every executed page shares: its environment, its parameters, and output that is the same on every run."""
 
 import ast
 import contextlib
-import ctypes
-import logging
 import os
 import platform
 import re
-import signal
-import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ConfigurationError, RegistryError
-from .places import scratch
-from .progress import VARIABLE
+from evenspan.core.errors import ConfigurationError, RegistryError
 
-#: A kernel reports its own orderly shutdown as an error, and so does the event loop below it, whose sockets may be
-#: closed while it still answers.
-QUIET = [
-    "--log-level=CRITICAL",
-    "--IPKernelApp.exec_lines=__import__('logging').getLogger('tornado').setLevel('CRITICAL')",
-]
-#: Where a kernel writes its progress, in the room.
-STEPS = "steps.jsonl"
 #: What a terminal shows as colour, in messages of a kernel.
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ADDRESS = re.compile(r"(?<=at )0x[0-9a-f]{6,}")
@@ -137,97 +122,26 @@ def _joined(outputs: list) -> list:
 
 
 @contextlib.contextmanager
-def clean_room(more: Mapping[str, str] | None = None) -> Iterator[Path]:
-    """A folder for everything that Jupyter writes, and the kernel environment; both are gone afterwards.
-
-    ``more`` are variables of the kernel's environment beside those that every kernel gets.
-    """
-    with scratch(Path(tempfile.gettempdir()), 0o700) as room, _environment(room, more or {}):
-        yield room
-
-
-@contextlib.contextmanager
-def _environment(room: Path, more: Mapping[str, str]) -> Iterator[None]:
-    changes = {
-        **numeric_environment(),
-        "IPYTHONDIR": str(room / "ipython"),
-        "JUPYTER_RUNTIME_DIR": str(room / "runtime"),
-        "JUPYTER_CONFIG_DIR": str(room / "config"),
-        "JUPYTER_DATA_DIR": str(room / "data"),
-        "JUPYTER_PREFER_ENV_PATH": "1",  # the interpreter's own kernel, not one that the user once installed
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        VARIABLE: str(room / STEPS),
-        **more,
-    }
-    before = {name: os.environ.get(name) for name in changes}
-    os.environ.update(changes)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def run_kernel(prepared: Path, executed: Path, parameters: dict[str, Any], cwd: Path, room: Path):
-    """Execute a notebook through papermill, with its kernel's connection files and sockets in the room."""
-    import papermill
-    import zmq
-    from jupyter_client.manager import AsyncKernelManager
-    from traitlets.config import Config
-
-    started = []
-
-    class Manager(AsyncKernelManager):
-        """Starts a kernel that ends with this process, at the latest."""
-
-        async def _async_launch_kernel(self, kernel_cmd, **kwargs):
-            started.append(self)
-            await super()._async_launch_kernel(kernel_cmd, **kwargs, **_with_parent())
-
-    # Sockets in a private folder: no port is opened, and two kernels can never meet on a shared default path. If their
-    # paths, which end in -1 to -5, are longer than the system takes, the kernel listens to ports of this machine alone.
-    sockets = str(room / "kernel")
-    short = len(os.fsencode(f"{sockets}-5")) <= zmq.IPC_PATH_MAX_LEN
-    mixin = {"transport": "ipc", "ip": sockets} if short else {"transport": "tcp", "ip": "127.0.0.1"}
-    mixin["connection_file"] = str(room / "kernel.json")
-    logging.getLogger("papermill").setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            # zmq and jupyter_client announce their own future changes; nothing a reader could act on.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return papermill.execute_notebook(
-                str(prepared),
-                str(executed),
-                parameters,
-                kernel_name="python3",
-                language="python",
-                progress_bar=False,
-                cwd=str(cwd),
-                config=Config({"ConnectionFileMixin": mixin}),
-                kernel_manager_class=Manager,
-                extra_arguments=QUIET,
-                start_timeout=180,
-            )
-    finally:
-        for manager in started:  # one that a signal found while it was starting
-            process = getattr(manager.provisioner, "process", None)
-            if process is not None:
-                process.kill()
-                process.wait()
-
-
-def _with_parent() -> dict[str, Any]:
-    """What makes a process end with the one that starts it, where the system can; a kernel looks once a second."""
-    if sys.platform != "linux":
-        return {}
-    libc, parent, set_death_signal = ctypes.CDLL(None), os.getpid(), 1  # PR_SET_PDEATHSIG
-
-    def settle() -> None:
-        libc.prctl(set_death_signal, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return {"preexec_fn": settle}
+def clean_room() -> Iterator[Path]:
+    """A folder for everything that Jupyter writes, and the environment of a kernel; both are gone afterwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        room = Path(folder)
+        changes = numeric_environment() | {
+            "IPYTHONDIR": str(room / "ipython"),
+            "JUPYTER_RUNTIME_DIR": str(room / "runtime"),
+            "JUPYTER_CONFIG_DIR": str(room / "config"),
+            "JUPYTER_DATA_DIR": str(room / "data"),
+            "JUPYTER_PATH": "",
+            "JUPYTER_PREFER_ENV_PATH": "1",  # the interpreter's own kernel, not one that the user once installed
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        before = {name: os.environ.get(name) for name in changes}
+        os.environ.update(changes)
+        try:
+            yield room
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value

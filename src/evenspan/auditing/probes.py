@@ -1,8 +1,8 @@
-"""What readers find in a representation: the group, and the target. Fitted to fitting rows, scored on held-out ones.
+"""What probes find of the group in a representation: fitted to training rows, scored on held-out ones.
 
-Readers see points, not moments: at most ``FITTED`` rows of the fitting part for each kind of reader, and ``SCORED`` of
-the held-out part, the same for all methods. Intervals have the scored rows resampled, the reader as it is: they do not
-say how another fitting sample, or another reader, would change it. Areas are resampled to first order, by what each row
+Probes see points, not moments: at most ``FITTED`` training rows for each kind of probe, and ``SCORED`` of
+the held-out part, the same for all methods. Intervals have the scored rows resampled, the probe as it is: they do not
+say how another fitting sample, or another probe, would change it. Areas are resampled to first order, by what each row
 contributes.
 """
 
@@ -10,26 +10,25 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from .. import metrics
 from ..core.answer import FairSubspace
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import LinearMap, encoder
-from .judge import LEVEL, Row
-from .passes import Points
+from .evaluation import LEVEL, Row
+from .sample import Points
 
-#: Rows that a reader is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
-FITTED = {"linear": 10_000, "kernel": 1_500, "target": 10_000}
-SCORED = {"linear": 4_000, "kernel": 2_000, "target": 4_000}
+#: Rows that a probe is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
+FITTED = {"linear": 10_000, "kernel": 1_500}
+SCORED = {"linear": 4_000, "kernel": 2_000}
 #: Rows of a group below which nothing is read.
 LEAST = 10
 
 
-class Readers:
+class Probes:
     """Rows to read, dealt once and read in the representation of every method.
 
-    ``fitting`` are points of the fitting part, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
+    ``fitting`` are points of the training set, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
     same for all methods.
     """
 
@@ -46,8 +45,6 @@ class Readers:
         """What is found under a map."""
         for kind in metrics.READERS:
             yield from self._group(kind, answer)
-        if self.fitting.y is not None:
-            yield from self._target(answer)
 
     def _group(self, kind: str, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         at, to = self._rows(kind)
@@ -77,41 +74,8 @@ class Readers:
         low, high = interval(drawn, LEVEL)
         yield Row(name, value, float(low), float(high), chance, note=note)
 
-    def _target(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
-        at, to = self._rows("target")
-        E, F = self.fitting.X[at] @ encoder(answer), self.scoring.X[to] @ encoder(answer)
-        y, truth = self.fitting.y[at], self.scoring.y[to]
-        offset, classes = E.mean(axis=0), np.unique(y)
-        if y.dtype.kind == "f" and len(classes) > 2:
-            yield self._explained(truth, LinearRegression().fit(E - offset, y).predict(F - offset))
-            return
-        if len(classes) < 2:
-            yield Row("target accuracy", np.nan, note="The target has one value only among the rows that are read.")
-            return
-        reader = LogisticRegression(max_iter=10_000, tol=1e-8).fit(E - offset, y)
-        right = (reader.predict(F - offset) == truth).astype(float)
-        low, high = interval(self._weights(len(right)) @ right / len(right), LEVEL)
-        yield Row("target accuracy", float(right.mean(axis=0)), float(low), float(high))
-        if len(classes) == 2 and len(np.unique(truth)) == 2:
-            scores, member = reader.decision_function(F - offset), truth == classes[1]
-            value, drawn = self._area(member, scores)
-            low, high = interval(drawn, LEVEL)
-            yield Row("target AUC", value, float(low), float(high))
-
-    def _explained(self, truth: np.ndarray, found: np.ndarray) -> Row:
-        n, left = len(truth), (truth - found) ** 2
-
-        def share(weights):
-            spread = weights @ truth**2 / n - (weights @ truth / n) ** 2
-            return 1.0 - weights @ left / n / spread
-
-        if not np.ptp(truth, axis=0) > 0:
-            return Row("target R2", np.nan, note="The target has one value only among the rows that are read.")
-        low, high = interval(share(self._weights(n)), LEVEL)
-        return Row("target R2", float(share(np.ones(n))), float(low), float(high))
-
     def _rows(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that a kind of reader is fitted to, and those it is scored on."""
+        """The rows that a kind of probe is fitted to, and those it is scored on."""
         return self._orders[0][: FITTED[kind]], self._orders[1][: SCORED[kind]]
 
     def _weights(self, n: int) -> np.ndarray:
@@ -129,7 +93,7 @@ class Readers:
         return area, np.clip(area + weights @ influence / len(scores), 0.0, 1.0)
 
 
-def _by_chance(member: np.ndarray, readers: int) -> float:
+def _by_chance(member: np.ndarray, probes: int) -> float:
     """The area that scores without any information exceed in one of twenty cases, with any of so many readers.
 
     By the normal approximation of the rank sum.
@@ -137,4 +101,4 @@ def _by_chance(member: np.ndarray, readers: int) -> float:
     inside = int(member.sum(axis=0))
     outside = len(member) - inside
     deviation = np.sqrt((inside + outside + 1.0) / (12.0 * inside * outside))
-    return float(0.5 + norm.ppf(1.0 - (1.0 - LEVEL) / readers) * deviation)
+    return float(0.5 + norm.ppf(1.0 - (1.0 - LEVEL) / probes) * deviation)

@@ -1,89 +1,78 @@
-"""What the judge and the readers say of a map is what the rows say; intervals cover as often as they claim."""
+"""What is said of a map is what the rows say; intervals cover as often as they claim; probes and decisions."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
-from evenspan.auditing.judge import METRICS, Judgement, Part, largest_distance, own_directions, simultaneous, told_apart
-from evenspan.auditing.readers import LEAST, Readers
+from evenspan.auditing.decisions import Decisions
+from evenspan.auditing.evaluation import (
+    Evaluation,
+    Part,
+    largest_distance,
+    own_errors,
+    paired_difference,
+)
+from evenspan.auditing.probes import LEAST, Probes
+from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 from evenspan.metrics.linear_map import LinearMap, encoder, linear_map
+from evenspan.reconstruction.group_errors import group_matrices
 
 from .tables import rows, sample
 
 K = 2
 
 
-def judged(found, estimator, part="fitting"):
-    fitting = Part("fitting", found.fitting["team"], "team", 200, 0)
-    moments = fitting.plain
+def judged(found, estimator, part="training"):
+    training = Part("training", found.fitting["team"], "team", 200, 0)
+    moments = training.plain
     estimator.fit_moments(moments)
-    on = fitting if part == "fitting" else Part("held out", found.held_out["team"], "team", 200, 1)
-    own = [on.sums(LinearMap(V, V, moments.mean)).errors[:, g] for g, V in enumerate(own_directions(moments, K))]
-    return Judgement(on, linear_map(estimator), np.column_stack(own)), moments
+    on = training if part == "training" else Part("held out", found.held_out["team"], "team", 200, 1)
+    return Evaluation(on, linear_map(estimator), own_errors([training, on], [K])[K][1]), moments
 
 
-@pytest.mark.parametrize("part", ["fitting", "held out"])
+@pytest.mark.parametrize("part", ["training", "held out"])
 @pytest.mark.parametrize("estimator", [StandardPCA(K), FairPCA(K), LEACE(K)], ids=lambda e: type(e).__name__)
 def test_every_linear_metric_is_that_of_the_rows(part, estimator):
     found = sample(*rows())
     judgement, moments = judged(found, estimator, part)
-    points = found.fitting_points if part == "fitting" else found.held_out_points
+    points = found.fitting_points if part == "training" else found.held_out_points
     names = points.groups["team"].to_numpy()
     T = (points.X - estimator.mean_) @ estimator.components_.T
     residuals = ((points.X - estimator.mean_ - T @ estimator.subspace_.V.T) ** 2).sum(axis=1)
     values = {(row.metric, row.group): row.value for row in judgement.rows()}
     expected, errors, losses, means = {}, [], [], []
-    for label, V in zip(judgement.part.labels, own_directions(moments, K), strict=True):
-        mine = names == label
+    for label, V in zip(judgement.part.labels, group_matrices(moments), strict=True):
+        V, mine = top_eigenspace(V, K)[1], names == label
         centred = points.X[mine] - moments.mean
         errors.append(residuals[mine].mean(axis=0))
         losses.append(errors[-1] - ((centred - centred @ V @ V.T) ** 2).sum(axis=1).mean(axis=0))
         means.append(T[mine].mean(axis=0))
         total = (centred**2).sum(axis=1).mean(axis=0)
         expected |= {("error", label): errors[-1], ("loss", label): losses[-1]}
-        expected |= {("share kept", label): 1.0 - errors[-1] / total}
-        expected |= {("mean offset", label): np.linalg.norm(means[-1] - T.mean(axis=0))}
+        expected |= {("explained share", label): 1.0 - errors[-1] / total}
     expected |= {("worst error", ""): max(errors), ("error gap", ""): np.ptp(errors)}
     expected |= {("worst loss", ""): max(losses), ("loss gap", ""): np.ptp(losses)}
     expected |= {("mean distance", ""): max(np.linalg.norm(a - b) for a in means for b in means)}
     expected |= {("average error", ""): residuals.mean(axis=0)}
-    expected |= {("explained variance", ""): T.var(axis=0).sum(axis=0) / points.X.var(axis=0).sum(axis=0)}
+    expected |= {("retained variance", ""): T.var(axis=0).sum(axis=0) / points.X.var(axis=0).sum(axis=0)}
+    spread = np.sqrt(T.var(axis=0).mean(axis=0))
+    expected |= {("scaled mean distance", ""): expected["mean distance", ""] / spread}
     assert values.keys() == expected.keys()
-    assert {metric for metric, _ in values} <= set(METRICS)
     np.testing.assert_allclose([values[key] for key in expected], list(expected.values()), rtol=1e-8, atol=1e-10)
-
-
-@pytest.mark.parametrize("part", ["fitting", "held out"])
-def test_bounds_on_the_population_are_those_of_the_metrics(part):
-    estimator = FairPCA(K)
-    judgement, _ = judged(sample(*rows()), estimator, part)
-    bounds = {row.metric: row.bound for row in judgement.rows() if np.isfinite(row.bound)}
-    moments = judgement.part.moments
-    expected = {"mean distance": metrics.mean_gap_bound(moments, estimator)}
-    if part == "held out":  # the rows of the fit would flatter
-        expected["error gap"] = metrics.error_gap_bound(moments, estimator, folds=None)
-    assert bounds == pytest.approx(expected, rel=1e-9)
-    assert all(row.bound > row.value for row in judgement.rows() if row.metric in expected)
 
 
 def test_what_is_compared_in_pairs_are_the_numbers_of_the_rows():
     judgement, _ = judged(sample(*rows()), StandardPCA(K))
+    assert not own_errors([Part("training", sample(*rows((50, 40, 500))).fitting["team"], "team", 20, 0)], [K])
     values = {row.metric: row.value for row in judgement.rows() if not row.group}
-    for metric in ("average error", "error gap", "loss gap", "worst error", "worst loss", "mean distance"):
+    for metric in ("average error", "error gap", "scaled mean distance"):
         value, drawn = judgement.statistic(metric)
         assert np.isclose(value, values[metric], rtol=1e-12)
         assert abs(drawn.mean(axis=0) - value) < 0.2 * value
-
-
-def test_an_oblique_map_is_not_judged_as_the_projection_on_its_range():
-    estimator = LEACE(K)
-    judgement, moments = judged(sample(*rows()), estimator)
-    straight = metrics.group_errors(moments, estimator.subspace_)
-    assert np.abs(judgement.errors - straight).max() > 1e-3 * straight.max()
 
 
 def test_intervals_of_the_gap_cover_the_truth():
@@ -101,11 +90,11 @@ def test_intervals_of_the_gap_cover_the_truth():
             Y = X / scales[codes] if fair else X
             blocks = pd.DataFrame({"block": assign_blocks(400, 40, rng), "team": np.array(["a", "b"])[codes]})
             part = Part("held out", GroupMoments.from_data(Y, blocks), "team", 400, rng)
-            judgement = Judgement(part, LinearMap(V, V, np.zeros(3)), np.zeros((40, 2)))
+            judgement = Evaluation(part, LinearMap(V, V, np.zeros(3)))
             gap = next(row for row in judgement.rows() if row.metric == "error gap")
             if fair:
-                empty += gap.value <= gap.chance
-                assert (gap.low == 0.0) == (gap.value <= gap.chance)
+                empty += gap.value <= gap.noise_q95
+                assert (gap.low == 0.0) == (gap.value <= gap.noise_q95)
             else:
                 hits += gap.low <= truth <= gap.high
     assert 272 <= hits <= 295
@@ -116,18 +105,8 @@ def straight(X, labels):
     """The projection on the first two columns, judged on all rows."""
     part = Part("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
     V = np.eye(X.shape[1])[:, :2]
-    judgement = Judgement(part, LinearMap(V, V, X.mean(axis=0)), np.zeros((part.m, len(part.labels))))
+    judgement = Evaluation(part, LinearMap(V, V, X.mean(axis=0)))
     return judgement, {row.metric: row for row in judgement.rows() if not row.group}
-
-
-def test_percentiles_of_a_gap_would_not_cover_zero():
-    # Why gaps have intervals of another kind: groups that do not differ, and percentiles that exclude that.
-    rng = np.random.default_rng(0)
-    judgement, found = straight(rng.normal(size=(3000, 4)), rng.choice(["a", "b", "c", "d"], 3000))
-    row = found["mean distance"]
-    assert np.quantile(judgement.statistic("mean distance")[1], 0.025) > 0.03
-    assert row.low == 0.0
-    assert row.value <= row.chance
 
 
 def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
@@ -138,30 +117,19 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     judgement, found = straight(X, labels)
     for metric in ("mean distance", "error gap"):
         assert found[metric].low > 0
-        assert found[metric].value > found[metric].chance
+        assert found[metric].value > found[metric].noise_q95
     # The noise of the small group alone would have hidden the distance of the others.
     noise = np.quantile(largest_distance(judgement.drawn_means - judgement.means), 0.95)
     assert found["mean distance"].value - found["mean distance"].low < noise
     assert noise > found["mean distance"].value
 
 
-def test_margins_hold_together_and_follow_the_noise():
-    deviations = np.abs(np.random.default_rng(0).normal(size=(4000, 3))) * [1.0, 1.0, 50.0]
-    margins = simultaneous(deviations)
-    assert np.isclose((deviations <= margins).all(axis=1).mean(axis=0), 0.95, atol=1e-3)
-    assert margins[2] > 40 * margins[0]
-    assert np.isclose(simultaneous(deviations[:, :1])[0], np.quantile(deviations[:, 0], 0.95))
-    assert simultaneous(np.zeros((10, 2))).tolist() == [0.0, 0.0]
-    means = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]])
-    np.testing.assert_allclose(largest_distance(np.stack([means, 2.0 * means])), [np.sqrt(10.0), 2.0 * np.sqrt(10.0)])
-
-
 def test_pairs_are_told_apart_in_the_same_samples():
     rng = np.random.default_rng(0)
     common = rng.normal(size=500)
-    difference, chance = told_apart((5.0, 5.0 + common), (4.9, 4.9 + common + 0.01 * rng.normal(size=500)))
+    difference, chance = paired_difference((5.0, 5.0 + common), (4.9, 4.9 + common + 0.01 * rng.normal(size=500)))
     assert difference > chance  # the noise is common
-    alone = told_apart((5.0, 5.0 + common), (4.9, 4.9 + rng.normal(size=500)))
+    alone = paired_difference((5.0, 5.0 + common), (4.9, 4.9 + rng.normal(size=500)))
     assert alone[0] < alone[1]
 
 
@@ -170,7 +138,7 @@ def test_pairs_are_told_apart_in_the_same_samples():
 
 def read(found, estimator=None, n_boot=200):
     """The readers of the held-out points, the map that they read, and what they find."""
-    readers = Readers(found.fitting_points, found.held_out_points, "team", n_boot, 0)
+    readers = Probes(found.fitting_points, found.held_out_points, "team", n_boot, 0)
     answer = linear_map((estimator or StandardPCA(K)).fit_moments(found.moments("team")))
     return readers, answer, list(readers.rows(answer))
 
@@ -187,19 +155,11 @@ def test_areas_are_those_of_the_judge(sizes):
     area, row = metrics.group_auc("linear", *parts), by_name(here)["linear AUC"]
     assert np.isclose(row.value, area, atol=2e-3)  # the same rows in another order
     assert row.low < area < row.high
-    assert area > row.chance + 0.02
+    assert area > row.noise_q95 + 0.02
     linear = [row for row in here if row.metric == "linear AUC"]
     assert [row.group for row in linear] == (["g0", "g1", "g2", ""] if len(sizes) == 3 else [""])
     assert linear[-1].value == max(row.value for row in linear)
-    assert linear[0].chance > 0.5
-
-
-def test_equal_means_leave_nothing_for_a_linear_reader_and_something_for_a_kernel():
-    found = sample(*rows((900, 500)))
-    before, after = (by_name(read(found, estimator)[2]) for estimator in (StandardPCA(K), FairPCA(K)))
-    assert before["linear AUC"].value > before["linear AUC"].chance
-    assert abs(after["linear AUC"].value - 0.5) < 0.05
-    assert after["kernel AUC"].value > after["kernel AUC"].chance + 0.05
+    assert linear[0].noise_q95 > 0.5
 
 
 def test_areas_to_first_order_are_those_of_resampled_rows():
@@ -224,18 +184,53 @@ def test_a_group_of_a_few_rows_is_not_read_and_that_is_said():
     assert "g2" in linear[-1].note
 
 
-def test_the_target_as_a_class_as_a_number_and_as_nothing():
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+def decide(X, labels, y, estimator):
+    found = sample(X, labels, y=y)
+    answer = linear_map(estimator.fit_moments(found.moments("team")))
+    decisions = Decisions(found.fitting_points, found.held_out_points, "team", 0)
+    return {(row.metric, row.group): row for row in decisions.rows(answer)}, found, answer
+
+
+def test_rates_of_one_classifier_are_those_of_its_predictions():
+    X, labels = rows((900, 500))
+    y = np.where(X[:, 0] + np.random.default_rng(0).normal(size=len(X)) > 0.3, "yes", "no")
+    here, found, answer = decide(X, labels, y, StandardPCA(4))
+    E, F = (part.X @ encoder(answer) for part in (found.fitting_points, found.held_out_points))
+    model = LogisticRegression(max_iter=10_000).fit(E - E.mean(axis=0), found.fitting_points.y)
+    chosen, scores = model.predict(F - E.mean(axis=0)) == "yes", model.decision_function(F - E.mean(axis=0))
+    truth, groups = found.held_out_points.y == "yes", found.held_out_points.groups["team"].to_numpy()
+    for group in ("", "g0", "g1"):
+        inside = np.full(len(truth), True) if not group else groups == group
+        expected = {
+            "selection rate": chosen[inside].mean(), "false positive rate": chosen[inside & ~truth].mean(),
+            "false negative rate": 1.0 - chosen[inside & truth].mean(),
+            "target accuracy": (chosen == truth)[inside].mean(),
+            "target AUC": metrics.auc(truth[inside], scores[inside]),
+        }  # fmt: skip
+        for metric, value in expected.items():
+            assert np.isclose(here[metric, group].value, value, atol=2e-3), (metric, group)
+            assert here[metric, group].low < value < here[metric, group].high
+    assert here["target AUC", ""].value > 0.6
+    # The control: a target that has nothing to do with the rows.
+    noise = decide(X, labels, np.random.default_rng(1).permutation(y), StandardPCA(4))[0]["target AUC", ""]
+    assert noise.low < 0.5 < noise.high
+
+
+def test_a_target_that_is_a_number_or_has_three_values_has_no_rates():
     X, labels = rows((900, 500))
     number = X[:, 0] + np.random.default_rng(0).normal(size=len(X)) + 5.0
-    for y, names in ((np.where(number > 5, "yes", "no"), ("target AUC", "target accuracy")), (number, ("target R2",))):
-        found = sample(X, labels, y=y)
-        mixed = sample(X, labels, y=np.random.default_rng(1).permutation(y))
-        here, other = (by_name(read(one, StandardPCA(4))[2]) for one in (found, mixed))
-        for metric in names:
-            assert here[metric].low < here[metric].value < here[metric].high
-            assert here[metric].value > max(0.55, other[metric].value + 0.2)
-    seen = read(found, StandardPCA(4))[1]
-    E, F = found.fitting_points.X @ encoder(seen), found.held_out_points.X @ encoder(seen)
+    here, found, answer = decide(X, labels, number, StandardPCA(4))
+    E, F = (part.X @ encoder(answer) for part in (found.fitting_points, found.held_out_points))
     share = LinearRegression().fit(E, found.fitting_points.y).score(F, found.held_out_points.y)
-    assert np.isclose(here["target R2"].value, share, rtol=1e-9)
-    assert not {"target AUC", "target R2"} & set(by_name(read(sample(X, labels))[2]))
+    assert np.isclose(here["target R2", ""].value, share, rtol=1e-9)
+    assert here["target R2", ""].low < share < here["target R2", ""].high
+    assert {metric for metric, _ in here} == {"target R2"}
+    three = decide(X, labels, np.array(["a", "b", "c"])[np.digitize(number, [4.0, 6.0])], StandardPCA(4))[0]
+    assert set(three) == {("target accuracy", group) for group in ("", "g0", "g1")}
+    few = decide(X, labels, np.where(np.arange(len(X)) < 905, "no", "yes"), StandardPCA(4))[0]
+    assert ("target AUC", "g0") not in few
+    one = decide(X, labels, np.full(len(X), "no"), StandardPCA(4))[0]
+    assert np.isnan(one["target accuracy", ""].value)

@@ -1,0 +1,262 @@
+r"""What a map does to the groups of one part of the rows, training set or held out: tidy rows with 95 % intervals.
+
+Errors are mean squared distances between rows and their reconstructions about the overall mean of the training set,
+summed over features. The loss of a group is its error less that of the best k directions for it alone, fitted to its
+training rows: on held-out rows it can be negative. With fewer than ``ROWS_A_FEATURE`` rows a feature those directions
+are noise, and losses are not given.
+
+Intervals say how sure a number is for *this* map, the blocks of the part being drawn anew. Errors, losses and averages
+have percentile intervals. A gap, a distance or the largest of several numbers is biased upwards by noise, so that
+percentiles of its draws would exclude zero even where nothing is there. With :math:`d_p` the difference of a pair of
+groups, :math:`s_p` the root mean square of its deviations over the draws and q the 95 % quantile of the largest
+:math:`|d_p^* - d_p| / s_p` of all pairs, the gap :math:`\max_p |d_p|` lies between
+
+.. math:: \max_p (|d_p| - q s_p) \quad\text{and}\quad \max_p (|d_p| + q s_p)
+
+at least as often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The
+column ``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant.
+
+Distances of means are compared in standard deviations of the representation, since a map that discards variance
+brings all rows closer. The column ``bound`` says what a gap is at most in the population that the rows were drawn
+from, with 95 % confidence (``evenspan.metrics.mean_gap_bound``, ``error_gap_bound``); errors have one on held-out rows
+only, since a map is better on the rows that it was fitted to.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import norm
+
+from ..core.answer import FairSubspace
+from ..core.linalg import top_eigenspace
+from ..core.moments import GroupMoments
+from ..metrics.bootstrap import block_sums, cells_of, interval, multiplicities, quantiles
+from ..metrics.linear_map import LinearMap
+from ..metrics.population import bound_of_blocks, mean_gap_bound
+from ..reconstruction.group_errors import group_matrices
+
+LEVEL = 0.95
+TRAINING, HELD_OUT = "training", "held out"
+#: Rows of every group for each feature below which the group's own directions are not estimated.
+ROWS_A_FEATURE = 10
+#: Columns of tidy rows; ``group`` is empty for what concerns all rows.
+COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "noise_q95", "bound", "note"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: what, of which group, its interval, the 95 % null quantile, a note, and the most it can be."""
+
+    metric: str
+    value: float
+    low: float = np.nan
+    high: float = np.nan
+    noise_q95: float = np.nan
+    group: str = ""
+    note: str = ""
+    bound: float = np.nan
+
+
+# -- one part of the rows, as blocks -----------------------------------------------------------------------------------
+
+
+class Part:
+    """Blocked moments of one part, and how often each of its m blocks is in each of the samples, (n_boot, m).
+
+    The moments have the attribute "block" and the one that is looked at. The draws are the same for all methods.
+    """
+
+    def __init__(self, name: str, moments: GroupMoments, attribute: str, n_boot: int, random_state):
+        self.name, self.moments, self.attribute = name, moments, attribute
+        labels, self._block, self._group = cells_of(moments, attribute)
+        self.labels = [str(label) for label in labels]
+        self.m = int(self._block.max(axis=0)) + 1
+        self.draws = multiplicities(self.m, n_boot, random_state).astype(float)
+        self.counts = self._laid_out(np.asarray(moments.counts, dtype=float))  # rows by block and group, (m, G)
+        self._traces = np.einsum("cdd->c", moments.scatters)
+
+    @cached_property
+    def plain(self) -> GroupMoments:
+        """The ordinary moments of the groups."""
+        return self.moments.marginal(self.attribute)
+
+    def _laid_out(self, values: np.ndarray) -> np.ndarray:
+        table = np.zeros((self.m, len(self.labels), *values.shape[1:]))
+        table[self._block, self._group] = values
+        return table
+
+    def totals_about(self, point: np.ndarray) -> np.ndarray:
+        """Squared distances of the rows to a point (d,), by block and group, (m, G)."""
+        offsets = self.moments.means - point
+        return self._laid_out(self._traces + self.moments.counts * (offsets**2).sum(axis=1))
+
+    def offsets_from(self, point: np.ndarray) -> np.ndarray:
+        """Sums of the rows less a point, by block, (m, d)."""
+        return self._laid_out(self.moments.counts[:, None] * (self.moments.means - point)).sum(axis=1)
+
+
+def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
+    """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part.
+
+    Empty where a group has fewer than ``ROWS_A_FEATURE`` training rows a feature.
+    """
+    moments = parts[0].plain
+    if moments.counts.min() < ROWS_A_FEATURE * moments.d:
+        return {}
+    bases = [top_eigenspace(M, max(sizes))[1] for M in group_matrices(moments)]
+
+    def residuals(part, k):
+        maps = (LinearMap(V[:, :k], V[:, :k], moments.mean) for V in bases)
+        return np.column_stack(
+            [block_sums(part.moments, one, part.attribute).errors[:, g] for g, one in enumerate(maps)]
+        )
+
+    return {k: [residuals(part, k) for part in parts] for k in sizes}
+
+
+# -- a map on one part -------------------------------------------------------------------------------------------------
+
+
+class Evaluation:
+    """A map on one part: values by group, and the same in every sample of blocks.
+
+    ``own`` (m, G) are squared residuals by block under each group's own best directions; without them, no losses.
+    """
+
+    def __init__(self, part: Part, answer: FairSubspace | LinearMap, own: np.ndarray | None = None):
+        self.part, self.answer, self.own = part, answer, own
+        self.sums = block_sums(part.moments, answer, part.attribute)
+        self.n = part.counts.sum(axis=0)
+        self.errors = self.sums.errors.sum(axis=0) / self.n  # (G,)
+        self.drawn_errors = self.sums.group_errors(part.draws)  # (n_boot, G)
+        self.means = self.sums.firsts.sum(axis=0) / self.n[:, None]  # after the projection, (G, k)
+        self.drawn_means = self.sums.group_means(part.draws)
+        self.average = float(self.sums.errors.sum(axis=None) / self.n.sum(axis=0))  # error over all rows
+        self.drawn_average = part.draws @ self.sums.errors.sum(axis=1) / (part.draws @ part.counts.sum(axis=1))
+        self._everybody = np.ones((1, part.m))
+
+    def rows(self) -> Iterator[Row]:
+        """All metrics that moments determine."""
+        yield from self._by_group("error", self.errors, self.drawn_errors)
+        yield from self._by_group("explained share", *self._explained())
+        low, high = interval(self.drawn_average, LEVEL)
+        yield Row("average error", self.average, float(low), float(high))
+        low, high = interval(self._retained(self.part.draws), LEVEL)
+        yield Row("retained variance", float(self._retained(self._everybody)[0]), float(low), float(high))
+        yield from self._differences("error", self.errors, self.drawn_errors)
+        yield from self._distances()
+        if self.own is not None:
+            losses = self.losses
+            drawn = self.drawn_errors - _quotient(self.part.draws @ self.own, self.part.draws @ self.part.counts)
+            yield from self._by_group("loss", losses, drawn)
+            yield from self._differences("loss", losses, drawn)
+
+    @property
+    def losses(self) -> np.ndarray:
+        """Errors less those under each group's own best directions, (G,)."""
+        return self.errors - self.own.sum(axis=0) / self.n
+
+    def statistic(self, metric: str) -> tuple[float, np.ndarray]:
+        """A metric of all groups and its value in every sample of blocks, for comparisons in pairs."""
+        if metric == "average error":
+            return self.average, self.drawn_average
+        if metric == "scaled mean distance":
+            found = (largest_distance(means) / self._spread(draws) for means, draws in (
+                (self.means[None], self._everybody), (self.drawn_means, self.part.draws)))  # fmt: skip
+            value, drawn = found
+            return float(value[0]), drawn
+        return float(np.ptp(self.errors, axis=0)), np.ptp(self.drawn_errors, axis=1)
+
+    def _by_group(self, metric: str, values: np.ndarray, drawn: np.ndarray) -> Iterator[Row]:
+        low, high = interval(drawn, LEVEL, self.part.labels)
+        for g, label in enumerate(self.part.labels):
+            yield Row(metric, float(values[g]), float(low[g]), float(high[g]), group=label)
+
+    def _explained(self) -> tuple[np.ndarray, np.ndarray]:
+        totals, draws = self.part.totals_about(self.answer.mean), self.part.draws
+        values = 1.0 - self.sums.errors.sum(axis=0) / totals.sum(axis=0)
+        return values, 1.0 - _quotient(draws @ self.sums.errors, draws @ totals)
+
+    def _kept(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows in every sample, and the sum of squares of their representation about its mean."""
+        n = draws @ self.part.counts.sum(axis=1)
+        squares, firsts = self.sums.squares.sum(axis=1), self.sums.firsts.sum(axis=1)
+        return n, draws @ squares - ((draws @ firsts) ** 2).sum(axis=1) / n
+
+    def _retained(self, draws: np.ndarray) -> np.ndarray:
+        n, kept = self._kept(draws)
+        totals = self.part.totals_about(self.answer.mean).sum(axis=1)
+        return kept / (draws @ totals - ((draws @ self.part.offsets_from(self.answer.mean)) ** 2).sum(axis=1) / n)
+
+    def _spread(self, draws: np.ndarray) -> np.ndarray:
+        """Standard deviation of the representation along a component, in every sample."""
+        n, kept = self._kept(draws)
+        return np.sqrt(np.maximum(kept, np.finfo(float).tiny) / n / self.means.shape[1])
+
+    def _differences(self, kind: str, values: np.ndarray, drawn: np.ndarray) -> Iterator[Row]:
+        deviations = drawn - values
+        margins = simultaneous(np.abs(deviations))
+        ends = float((values - margins).max(axis=0)), float((values + margins).max(axis=0))
+        yield Row(f"worst {kind}", float(values.max(axis=0)), *ends)
+        g, h = np.triu_indices(len(values), 1)
+        bound = np.nan
+        if kind == "error" and self.part.name == HELD_OUT:
+            bound = bound_of_blocks(self.sums.labels, self.sums.counts, self.sums.errors, LEVEL)
+        apart = np.abs(deviations[:, g] - deviations[:, h])
+        yield _largest(f"{kind} gap", np.abs(values[g] - values[h]), apart, bound)
+
+    def _distances(self) -> Iterator[Row]:
+        deviations = self.drawn_means - self.means
+        pairs = list(zip(*np.triu_indices(len(self.n), 1), strict=True))
+        sizes = np.array([np.linalg.norm(self.means[g] - self.means[h]) for g, h in pairs])
+        apart = np.column_stack([np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs])
+        row = _largest("mean distance", sizes, apart, mean_gap_bound(self.part.plain, self.answer, level=LEVEL))
+        yield row
+        numbers = np.array([row.value, row.low, row.high, row.noise_q95]) / self._spread(self._everybody)
+        yield Row("scaled mean distance", *map(float, numbers))
+
+
+def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+
+
+def simultaneous(deviations: np.ndarray) -> np.ndarray:
+    """Margins (P,), each in proportion to its own noise, that in 95 % of the draws none of P deviations passes."""
+    size = np.sqrt(np.nanmean(deviations**2, axis=0))
+    # Absent groups are nan in a few draws, and what has no noise never passes anything.
+    ratios = np.nan_to_num(np.divide(deviations, size, out=np.zeros_like(deviations), where=size > 0))
+    return float(quantiles(ratios.max(axis=1), [LEVEL])[0]) * size
+
+
+def _largest(metric: str, sizes: np.ndarray, deviations: np.ndarray, bound: float) -> Row:
+    """The largest of the differences of all pairs."""
+    margins, value = simultaneous(deviations), float(sizes.max(axis=0))
+    low, high = float((sizes - margins).max(axis=0)), float((sizes + margins).max(axis=0))
+    return Row(metric, value, max(low, 0.0), high, value - low, bound=bound)
+
+
+def largest_distance(means: np.ndarray) -> np.ndarray:
+    """Largest distance between two of G means (..., G, k)."""
+    g, h = np.triu_indices(means.shape[-2], 1)
+    return np.linalg.norm(means[..., g, :] - means[..., h, :], axis=-1).max(axis=-1)
+
+
+def larger_auc(rows: list[Row], G: int) -> Row:
+    """The larger AUC of the two classifiers, with the null quantile for the larger of both, of G groups each."""
+    both = [row for row in rows if row.metric in ("linear AUC", "kernel AUC") and not row.group]
+    found = max(both, key=lambda row: np.nan_to_num(row.value))
+    tests = 1 if G == 2 else G
+    wider = norm.isf((1.0 - LEVEL) / (2 * tests)) / norm.isf((1.0 - LEVEL) / tests)
+    null = 0.5 + wider * (max(row.noise_q95 for row in both) - 0.5)
+    return Row("group AUC", found.value, found.low, found.high, null, note=found.note)
+
+
+def paired_difference(one: tuple[float, np.ndarray], other: tuple[float, np.ndarray]) -> tuple[float, float]:
+    """How much larger a statistic is than another of the same rows, and the 95 % quantile of the deviations of that.
+
+    Both are given with their values in the same samples.
+    """
+    difference = one[0] - other[0]
+    return difference, float(quantiles(np.abs(one[1] - other[1] - difference), [LEVEL])[0])

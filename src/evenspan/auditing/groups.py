@@ -1,0 +1,176 @@
+"""The rows of a table: the group of each, those that miss cells, and which are held out."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from ..core.errors import DataError, GroupError
+from .columns import ColumnUse, coded, readings, require_plain
+from .encode import ColumnCode
+from .limits import TABLE
+
+#: A sensitive column of more numbers than these is a quantity, not a group.
+MAX_NUMBERS = 20
+#: The group of the rows whose sensitive cell is missing, where the rule for missing values admits it.
+NO_LABEL = "(missing)"
+#: Joins the names of attributes and the labels of groups to those of their intersection.
+CROSS = " x "
+#: A column that misses this share of its cells, so that less than a tenth of the rows is left, is named as the cause.
+MOSTLY_MISSING = 0.8
+
+#: Sorted labels (G,), and the position (n,) of every row's label among them; -1 where it is missing.
+Labels = tuple[np.ndarray, np.ndarray]
+
+
+def labels_of(series: pd.Series) -> Labels:
+    """The groups of all rows by one sensitive column."""
+    codes, words = coded(series)
+    numeric = bool(readings(words)) and len(words) > 0
+    if len(words) > (most := MAX_NUMBERS if numeric else TABLE["groups"][0]):
+        raise GroupError(
+            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}, from "
+            f"{words[0]!r} on; needed are at most {most}. Bin it into groups, or choose another column; numbers for "
+            f"instance by pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
+        )
+    require_plain(f"sensitive column {series.name!r} has the value", words)
+    labels, at = np.unique(words.astype(str), return_inverse=True)
+    return labels, np.append(at, -1)[codes].astype(np.int16)
+
+
+def used_rows(
+    frame: pd.DataFrame, uses: Mapping[str, ColumnUse], sensitive: list[str], codes: Iterable[ColumnCode],
+    target: str | None, rule: str,
+) -> tuple[np.ndarray, dict[str, Labels], dict, list[str], list[str]]:  # fmt: skip
+    """The rows that are used, and the groups they are in, by the rule "error", "drop", "mean" or "indicator".
+
+    Returns their numbers (n_used,) in the table; the labels of each sensitive column and the codes (n_used,) of the
+    rows; for each sensitive column the number of dropped rows by label; what was done; and what may be amiss.
+    """
+    n, relevant = len(frame), [*sensitive, *([target] if target else []), *(code.name for code in codes)]
+    counts = {name: uses[name].missing for name in relevant if uses[name].missing}
+    counts = dict(sorted(counts.items(), key=lambda item: -item[1]))
+    if counts and rule == "error":
+        raise DataError(
+            f"missing values in {_listed(counts, n)}. Choose what happens to them: missing='drop' leaves out their "
+            "rows, 'mean' puts in the mean or the most frequent category, 'indicator' does so and adds a feature that "
+            "says so (on the command line --missing drop, and so on); or exclude the columns."
+        )
+    if target in counts and rule != "drop":
+        raise DataError(
+            f"target {target!r} misses {counts[target]:,} of {n:,} values, and a target is never filled in. Leave "
+            "out these rows (missing='drop' leaves out every row with a missing value), or name no target."
+        )
+    groups = {name: labels_of(frame[name]) for name in sensitive}
+    for name, (labels, code) in groups.items():
+        require_groups(name, np.bincount(code[code >= 0], minlength=len(labels)), labels)
+    if rule == "drop":
+        return _dropped(frame, groups, counts)
+    notes = []
+    for name in [name for name in groups if name in counts]:
+        groups[name] = _with_missing(name, *groups[name])
+        notes.append(f"{counts[name]:,} rows without a value of {name} form the group {NO_LABEL}")
+    if filled := {name: count for name, count in counts.items() if name not in sensitive}:
+        more = "; a further feature says which cells these are" if rule == "indicator" else ""
+        what = "the mean or the most frequent category of the training set"
+        notes.append(f"missing values in {_listed(filled, n)} were replaced by {what}{more}")
+    mostly = [
+        f"{name!r} misses {count / n:.0%} of its cells" for name, count in counts.items() if count > MOSTLY_MISSING * n
+    ]
+    return np.arange(n), groups, {}, notes, mostly
+
+
+def _dropped(frame: pd.DataFrame, groups: dict[str, Labels], counts: dict[str, int]) -> tuple:
+    n = len(frame)
+    rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1)) if counts else np.arange(n)
+    worst = next(iter(counts), None)
+    if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
+        raise DataError(
+            f"dropping the rows with a missing value leaves {len(rows):,} of {n:,}, because column {worst!r} misses "
+            f"{counts[worst] / n:.0%} of its cells. Leave it out: exclude=[{worst!r}] (--exclude), or choose missing="
+            f"'mean' or 'indicator'. Missing: {_listed(counts, n)}."
+        )
+    kept, dropped, notes = {}, {}, []
+    if counts:
+        share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
+        notes.append(f"{share} were dropped because of missing values in {_listed(counts, n)}")
+    for name, (labels, codes) in groups.items():
+        before, after = (np.bincount(some[some >= 0], minlength=len(labels)) for some in (codes, codes[rows]))
+        require_groups(name, after, labels, " after rows with missing values were dropped")
+        if counts:
+            dropped[name] = dict(zip(labels.tolist(), (before - after).tolist(), strict=True))
+            shares = zip(labels, (before - after) / before, strict=True)
+            notes.append(f"dropped by {name}: " + ", ".join(f"{part:.1%} of {label}" for label, part in shares))
+        if gone := labels[after == 0].tolist():
+            notes.append(f"no row of {name} {', '.join(map(repr, gone))} is left")
+        kept[name] = labels[after > 0], (np.cumsum(after > 0) - 1)[codes[rows]].astype(np.int16)
+    return rows, kept, dropped, notes, []
+
+
+def _with_missing(name: str, labels: np.ndarray, codes: np.ndarray) -> Labels:
+    if NO_LABEL in labels:
+        raise GroupError(f"sensitive column {name!r} has missing values and the label {NO_LABEL!r}. Rename the label.")
+    wider = np.unique(np.append(labels, NO_LABEL))
+    return wider, np.searchsorted(wider, np.append(labels, NO_LABEL))[codes].astype(np.int16)
+
+
+def _listed(counts: dict[str, int], n: int) -> str:
+    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(counts.items())[:8])
+    more = ", ..." if len(counts) > 8 else ""
+    return f"{len(counts)} column{'s' if len(counts) > 1 else ''} of {n:,} rows: {shown}{more}"
+
+
+def require_groups(name: str, counts: np.ndarray, labels: np.ndarray, after: str = "") -> None:
+    """``GroupError`` unless at least two groups have rows."""
+    there = labels[counts > 0]
+    if len(there) < 2:
+        only = f"one group only, {str(there[0])!r}" if len(there) else "no group"
+        raise GroupError(
+            f"sensitive column {name!r} has {only}{after}; needed are at least two. Choose another column, or a table "
+            "with other rows."
+        )
+
+
+def intersection(groups: Mapping[str, Labels]) -> dict[str, Labels]:
+    """Labels and codes of the combinations of all attributes that occur, under the joined names."""
+    cells, at = np.unique(np.stack([codes for _, codes in groups.values()], axis=1), axis=0, return_inverse=True)
+    columns = [labels for labels, _ in groups.values()]
+    names = [CROSS.join(labels[g] for labels, g in zip(columns, cell, strict=True)) for cell in cells]
+    labels, position = np.unique(names, return_inverse=True)
+    if len(labels) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise GroupError(
+            f"two combinations of {CROSS.join(groups)} would both be called {twice!r}, because labels hold {CROSS!r}. "
+            "Rename one of the labels."
+        )
+    return {CROSS.join(groups): (labels, position[at.ravel()].astype(np.int16))}
+
+
+def holdout_mask(groups: Mapping[str, Labels], holdout: float, rng: np.random.Generator) -> np.ndarray:
+    """Which rows (n,) are held out: at random, of every combination of groups the same share to within one row.
+
+    The rows are put in order of their groups, at random within, and taken at equal distances (systematic sampling).
+    """
+    n = len(next(iter(groups.values()))[1])
+    order = np.lexsort((rng.random(n), *(codes for _, codes in groups.values())))
+    held = np.zeros(n, dtype=bool)
+    held[order] = np.diff(np.floor(holdout * np.arange(n + 1) + rng.random())) > 0
+    return held
+
+
+def groups_table(groups: Mapping[str, Labels], held: np.ndarray, dropped: Mapping, min_group: int) -> pd.DataFrame:
+    """One row for each group of each attribute: its rows in all and in each part, and whether it is small."""
+    rows = []
+    for attribute, (labels, codes) in groups.items():
+        total = np.bincount(codes, minlength=len(labels))
+        out = np.bincount(codes, weights=held, minlength=len(labels)).astype(int)
+        for label, n, m in zip(labels, total, out, strict=True):
+            notes = [f"fewer than {min_group} rows: what is said of it is uncertain"] if n < min_group else []
+            if n in (m, n - m) and n:
+                notes.append(f"all of its rows are in the {'held-out part' if m else 'training set'}")
+            rows.append({
+                "attribute": attribute, "group": str(label), "rows": int(n), "share": n / len(held),
+                "training": int(n - m), "held out": int(m), "small": bool(n < min_group),
+                "dropped": dropped.get(attribute, {}).get(str(label), 0), "note": "; ".join(notes),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
