@@ -35,7 +35,7 @@ AREAS = {
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
     "compendium/ledger/table.py": ("experiments/test_ledger.py", "experiments/test_verdicts.py"),
     "compendium/claim_rules.py": ("experiments/test_contradictions.py", "experiments/test_claims_both_ways.py"),
-    "compendium/edits.py": ("experiments/test_edits.py",),
+    "compendium/edits.py": ("experiments/test_protocol.py", "experiments/test_edits.py"),
     "compendium/protocol.py": ("experiments/test_protocol.py",),
     "compendium/store.py": ("experiments/test_protocol.py",),
     "compendium/records.py": ("experiments/test_protocol.py", "experiments/test_compare.py"),

@@ -269,3 +269,4 @@ def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache
 def test_layout_is_no_edit_and_what_a_loop_repeats_is_one():
     once, more = "for i in a:\n    b\nc", "for i in a:\n    b\n    c"
     assert edits.digest_of(once) == edits.digest_of("for i in a:\n  b\n\nc\n") != edits.digest_of(more)
+    assert edits.digest_of("k = 2") != edits.digest_of("k = 3")
