@@ -10,7 +10,7 @@ import pytest
 from compendium import paths
 from compendium.book import pages
 from compendium.book.pages import execute
-from compendium.execution import clean_room, normalise
+from compendium.execution import normalise
 from evenspan.core.errors import ConfigurationError, ExecutionError, RegistryError
 
 HEAD = "---\nkernelspec: {name: python3, display_name: Python 3}\n---\n# Trial\n\n"
@@ -93,12 +93,10 @@ def test_the_output_is_that_of_a_kernel(chapter, tmp_path, monkeypatch):
     monkeypatch.delenv("MPLBACKEND")  # a kernel would show no figures
     source = chapter("".join(map(cell, EVERYTHING)))
     execute(source, tmp_path / "ours.ipynb", {"k": 4})
-    with clean_room() as room:
-        nbformat.write(pages.read(source), room / "in.ipynb")
-        theirs = papermill.execute_notebook(
-            room / "in.ipynb", room / "out.ipynb", {"k": 4}, kernel_name="python3", language="python", cwd=paths.root(),
-            progress_bar=False, extra_arguments=["--log-level=CRITICAL"],
-        )  # fmt: skip
+    theirs = papermill.execute_notebook(
+        pages.read(source), None, {"k": 4}, kernel_name="python3", language="python", cwd=paths.root(),
+        progress_bar=False, extra_arguments=["--log-level=CRITICAL"],
+    )  # fmt: skip
     normalise(theirs)
     ours = nbformat.read(tmp_path / "ours.ipynb", as_version=4)
     assert len(ours.cells) == len(theirs.cells) == 7

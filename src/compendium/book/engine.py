@@ -56,7 +56,10 @@ class _Stream(io.StringIO):
         self._name, self._outputs = name, outputs
 
     def write(self, text: str) -> int:
-        if text:
+        last = self._outputs[-1] if self._outputs else {}
+        if last.get("name") == self._name:
+            last.text += text
+        elif text:
             self._outputs.append(new_output("stream", name=self._name, text=text))
         return len(text)
 

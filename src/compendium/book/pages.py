@@ -29,7 +29,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from compendium import paths, records, workers
 from compendium.catalogue import catalogue
-from compendium.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
+from compendium.execution import check, defaults, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
 from . import engine
@@ -91,6 +91,7 @@ def environment() -> dict[str, str]:
     return numeric_environment() | {
         records.BUDGET: os.environ.get(records.BUDGET, SECONDS),
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
+        "IPYTHONDIR": str(paths.build("cache", "ipython")),
     }
 
 
@@ -99,23 +100,20 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     notebook = read(source)
     check(parameters, defaults(notebook), source)
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    with clean_room() as room:
-        prepared = room / "in.ipynb"
-        nbformat.write(notebook, prepared)
-        try:
-            result = papermill.execute_notebook(
-                str(prepared),
-                None,
-                dict(parameters),
-                engine_name=engine.InThisProcess.name,
-                kernel_name="python3",
-                language="python",
-                progress_bar=False,
-                request_save_on_cell_execute=False,
-                cwd=str(paths.root()),
-            )
-        except PapermillExecutionError as error:
-            raise _failed(source, error.source, f"{error.ename}: {error.evalue}") from None
+    try:
+        result = papermill.execute_notebook(
+            notebook,
+            None,
+            dict(parameters),
+            engine_name=engine.InThisProcess.name,
+            kernel_name="python3",
+            language="python",
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+            cwd=str(paths.root()),
+        )
+    except PapermillExecutionError as error:
+        raise _failed(source, error.source, f"{error.ename}: {error.evalue}") from None
     normalise(result)
     for cell in result.cells:
         noise = "".join(_HARMLESS.sub("", o["text"]) for o in cell.get("outputs", []) if o.get("name") == "stderr")
@@ -128,7 +126,7 @@ def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
 
 def _failed(source: Path, cell: str, what: str) -> ExecutionError:
     first = next((line.strip() for line in cell.splitlines() if line.strip()), "")
-    what = shorten(COLOUR.sub("", what), 600, placeholder=" ...")
+    what = shorten(what, 600, placeholder=" ...")
     return ExecutionError(f"{source}: the cell that begins with\n  {first}\nfailed: {what}")
 
 
