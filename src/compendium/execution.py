@@ -38,10 +38,8 @@ def check(parameters: Mapping[str, Any], known: Mapping[str, Any], source: Path)
             raise RegistryError(f"{source.name} has no parameter {name!r}; it has {', '.join(map(repr, known))}.")
         kind, default = type(value), known[name]
         if kind is not type(default) and None not in (value, default) and (kind, type(default)) != (int, float):
-            raise ConfigurationError(
-                f"{source.name}: the parameter {name!r} is {value!r} ({kind.__name__}), but its default {default!r} is "
-                f"of type {type(default).__name__}."
-            )
+            told = f"{name!r} is {value!r} ({kind.__name__}); needed is a value of type {type(default).__name__}."
+            raise ConfigurationError(f"{source.name}: {told}")
 
 
 def normalise(notebook) -> None:
@@ -49,8 +47,7 @@ def normalise(notebook) -> None:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     language = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python", "pygments_lexer": "ipython3"}
     kept = {key: value for key, value in notebook.metadata.items() if key.startswith(("mystnb", "html_theme"))}
-    notebook.metadata.clear()
-    notebook.metadata.update(kernelspec=kernel, language_info=language, **kept)
+    notebook.metadata = {"kernelspec": kernel, "language_info": language} | kept
     for number, cell in enumerate(notebook.cells, start=1):
         cell["id"] = f"cell-{number:03d}"
         cell.metadata = {key: value for key, value in cell.metadata.items() if value and key not in _NOISE}
