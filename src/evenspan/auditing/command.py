@@ -42,14 +42,9 @@ class Group(TyperGroup):
 
 def command(about: str) -> typer.Typer:
     """An empty command with the option ``--version``, whose errors are told in plain words."""
-    app = typer.Typer(
-        cls=Group,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help=about,
-    )
+    quiet = {"add_completion": False, "pretty_exceptions_enable": False}
+    names = {"help_option_names": ["-h", "--help"]}
+    app = typer.Typer(cls=Group, no_args_is_help=True, context_settings=names, help=about, **quiet)
 
     @app.callback()
     def _main(

@@ -5,18 +5,13 @@ loss of a group is its error less that of the best k directions for its own trai
 negative. With fewer than ``ROWS_A_FEATURE`` rows a feature those directions are noise, and losses are not given.
 
 Intervals say how sure a number is for *this* map, the blocks of the part being drawn anew: percentiles, for errors,
-losses and averages. A gap, a distance or the largest of several numbers is biased upwards by noise, so that percentiles
-would exclude zero even where nothing is there. With :math:`d_p` the difference of a pair of groups, :math:`s_p` the
-root mean square of its deviations over the draws and q the 95 % quantile of the largest :math:`|d_p^* - d_p| / s_p` of
-all pairs, the gap :math:`\max_p |d_p|` lies between
-
-.. math:: \max_p (|d_p| - q s_p) \quad\text{and}\quad \max_p (|d_p| + q s_p)
-
-at least as often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The
-column ``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant.
-
-The column ``bound`` says what a gap is at most in the population that the rows were drawn from, with 95 % confidence
-(``evenspan.metrics.mean_gap_bound``, ``error_gap_bound``; of errors on rows that the map was not fitted to).
+losses and averages. Of a gap, a distance or the largest of several numbers, which noise only raises, percentiles would
+exclude zero even where nothing is there. With :math:`d_p` the difference of a pair of groups, :math:`s_p` the root mean
+square of its deviations over the draws and q the 95 % quantile of the largest :math:`|d_p^* - d_p| / s_p` of all pairs,
+the gap :math:`\max_p |d_p|` lies between :math:`\max_p (|d_p| - q s_p)` and :math:`\max_p (|d_p| + q s_p)` at least as
+often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The column
+``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant. The
+column ``bound`` says what a gap is at most in the population that the rows were drawn from, with 95 % confidence.
 """
 
 from collections.abc import Iterator
@@ -58,10 +53,7 @@ class Row:
 
 
 class Part:
-    """Blocked moments of one part, and how often each of its m blocks is in each of the samples, (n_boot, m).
-
-    The moments have the attribute "block" and the one that is looked at. The draws are the same for all methods.
-    """
+    """Moments by block and ``attribute``, and how often each of m blocks is in each sample, of all methods alike."""
 
     def __init__(self, name: str, moments: GroupMoments, attribute: str, n_boot: int, random_state):
         self.name, self.moments, self.attribute = name, moments, attribute
@@ -90,10 +82,7 @@ class Part:
 
 
 def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
-    """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part.
-
-    Empty where a group has fewer than ``ROWS_A_FEATURE`` training rows a feature.
-    """
+    """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part."""
     moments = parts[0].plain
     if moments.counts.min() < ROWS_A_FEATURE * moments.d:
         return {}
@@ -108,10 +97,7 @@ def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
 
 
 class Evaluation:
-    """A map on one part: values by group, and the same in every sample of blocks.
-
-    ``own`` (m, G) are squared residuals by block under each group's own best directions; without them, no losses.
-    """
+    """A map on one part: values by group, and in every sample of blocks; losses with ``own`` (:func:`own_errors`)."""
 
     def __init__(self, part: Part, answer: FairSubspace | LinearMap, own: np.ndarray | None = None):
         self.part, self.answer, self.own = part, answer, own

@@ -13,7 +13,7 @@ from typing import Any
 from unittest import mock
 
 from ..core import errors
-from ..core.errors import ConfigurationError, ExecutionError, FairError
+from ..core.errors import ConfigurationError, ExecutionError
 from .output_folder import NOTEBOOK, atomic_output
 
 #: Packages of the extra ``audit`` without which no report can be made.
@@ -52,15 +52,12 @@ def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False,
                     language="python", progress_bar=False, cwd=str(stage), stderr_file=sys.stderr,
                 )  # fmt: skip
             except PapermillExecutionError as error:
-                own = getattr(errors, error.ename, None)
-                if isinstance(own, type) and issubclass(own, FairError):
-                    raise own(error.evalue.replace(parameters["table"], table)) from None
-                raise ExecutionError(f"The notebook failed: {error}") from None
+                own = vars(errors).get(error.ename)
+                told = error.evalue.replace(parameters["table"], table) if own else f"The notebook failed: {error}"
+                raise (own or ExecutionError)(told) from None
             except DeadKernelError as error:
-                raise ExecutionError(
-                    f"{error}: the process that computes the audit ended, most often because memory was used up. Leave "
-                    "columns out (--exclude)."
-                ) from None
+                why = "the audit's process ended, most often for want of memory. Leave columns out (--exclude)."
+                raise ExecutionError(f"{error}: {why}") from None
         # Paths and times of this run, and the lines of progress, are left out; any Jupyter can open it again.
         notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
         for cell in notebook.cells:

@@ -24,12 +24,6 @@ from .sample import Sample, options, read_sample, reading_options
 if TYPE_CHECKING:
     from .page.figures import Drawn
 
-#: The arguments of an audit that decide how its table is read.
-READING = (
-    "sensitive", "target", "missing", "intersections", "standardize", "holdout", "exclude", "keep", "random_state",
-    "decimal", "thousands", "skip_rows", "header",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
@@ -39,14 +33,11 @@ class Audit:
     ----------
     sample : Sample
         What was read of the table.
-    methods : tuple of str
-        Names of the methods, PCA first.
-    settings : dict
-        The arguments of the audit, and its warnings.
+    methods, settings : tuple of str, dict
+        Names of the methods, PCA first; the arguments of the audit, and its warnings.
     tables : dict of str to DataFrame
-        "columns", "groups", "pca" (what principal components do to each group), "methods" (every method, number of
-        components, part, group and metric with its 95 % interval), "frontier" (what is possible at all) and
-        "recommendation" (one row for each attribute and concern).
+        "columns", "groups", "pca" and "methods" (every method, number of components, part, group and metric with its
+        95 % interval), "frontier" (what is possible at all) and "recommendation" (of each attribute and concern).
     recommendation : dict of str to dict of str to Recommendation
         By attribute, then by concern: those that were asked for.
     estimators : dict
@@ -137,8 +128,7 @@ class Audit:
         -------
         list of Path
             What was written: ``report.html``, ``tables/*.csv``, ``figures/*.svg``, ``transformers/*.npz`` (as
-            ``evenspan.save`` writes them) and ``settings.json``. In the CSV files a text that a spreadsheet would take
-            for a formula has an apostrophe before it.
+            ``evenspan.save`` writes them) and ``settings.json``.
         """
         from .writing import write
 
@@ -189,11 +179,11 @@ def audit(
         Names of methods (``evenspan.methods.METHODS``); the quick ones unless given. "all" adds those that need points,
         which are fitted to at most 20,000 training rows.
     concern : {"all", "means", "errors", "classification"}
-        Which questions are answered: whether the groups lie in the same place, whether all are reconstructed equally
-        well, whether the group can be predicted. Each has its own effect, interval and recommendation.
+        Which questions are answered, each by itself: whether the groups lie in the same place, whether all are
+        reconstructed equally well, whether the group can be predicted.
     missing : {"error", "drop", "mean", "indicator"}
-        What a missing cell does: it is an error; its row is dropped; it becomes the mean (or the most frequent
-        category) of the training set; or that, with a further feature that says so.
+        A missing cell is an error; has its row dropped; becomes the mean (or most frequent category) of the training
+        set; or that, with a further feature that says so.
     intersections : bool
         Whether each combination of the sensitive columns is a group too.
     standardize : bool
@@ -226,8 +216,7 @@ def audit(
     Raises
     ------
     FairError
-        Where the table, a group or an argument cannot be used; the message says what was seen and what to do. A method
-        that has no answer is no error: its row in the tables says why.
+        Where the table, a group or an argument cannot be used. Of a method without an answer its row says why.
 
     Guarantees
     ----------
@@ -239,10 +228,6 @@ def audit(
     O(n d^2) for the moments, and the table in memory (``GroupMoments.from_batches`` takes larger ones). After it a
     million rows cost what a thousand do; time grows with the third power of the features: 20 take seconds, 768 some
     minutes, which is said first.
-
-    References
-    ----------
-    Of each method: the comparison of all linear methods in the book.
 
     Examples
     --------
@@ -261,7 +246,8 @@ def audit(
     asked = require_arguments(**given)
     tell = progress_of(progress)
     seed = int(require_generator(random_state).integers(2**31))
-    sample = read_sample(table, progress=tell, **{name: given[name] for name in READING})
+    reading = {name: value for name, value in given.items() if name not in ("k", "methods", "concern", "n_boot")}
+    sample = read_sample(table, progress=tell, **reading)
     names = chosen_methods(methods, [compared_groups(sample, name)[0].moments(name).G for name in sample.attributes])
     most = asked[-1] if asked else 1
     if most > sample.d - 1:

@@ -4,9 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-#: Digits after the point are never more than these, however narrow an interval is.
-MOST_DECIMALS = 6
-
 
 class Cell(NamedTuple):
     """One cell of a table, and the interval below it."""
@@ -31,7 +28,7 @@ def number(value: float, low: float = math.nan, high: float = math.nan, *, perce
     if not math.isfinite(high - low):
         return Cell(plain(value) + sign)
     width = max(high - low, abs(value) / 20)
-    digits = min(MOST_DECIMALS, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 3
+    digits = min(6, max(0, 1 - math.floor(math.log10(width)))) if width > 0 else 3
     return Cell(f"{value:.{digits}f}{sign}", f"{low:.{digits}f} to {high:.{digits}f}")
 
 

@@ -1,6 +1,6 @@
 """The tables of a report, from the frames of an audit: numbers with their intervals, the user's names as they are."""
 
-from typing import TYPE_CHECKING
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -9,11 +9,7 @@ from ...methods import METHODS
 from ..evaluation import HELD_OUT, TRAINING
 from ..fitting import PCA
 from ..recommend import CONCERNS, COSTS
-from ..writing import transformers
 from .blocks import Cell, Table, number, words
-
-if TYPE_CHECKING:
-    from ..run import Audit
 
 RATES = ("target accuracy", "selection rate", "false positive rate", "false negative rate")
 BY_GROUP = ("error", "explained share", "loss")
@@ -28,36 +24,20 @@ PERCENT = {"explained share", "retained variance", *RATES}
 class View:
     """One attribute of an audit, as tables and figures need it."""
 
-    def __init__(self, audit: "Audit", attribute: str):
+    def __init__(self, audit, attribute: str):
         self.audit, self.name, self.answers = audit, attribute, audit.recommendation[attribute]
         self.found = audit.analyses[attribute]
         self.k = self.found.k
-        groups, rows = audit.tables["groups"], self.found.rows
+        groups = audit.tables["groups"]
         self.groups = groups[groups["attribute"] == attribute]
         self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
-        rows = rows[rows["k"] == self.k]
-        here = rows[rows["value"].notna()].to_dict("records")
-        self._lines = {tuple(row[name] for name in ("metric", "method", "part", "group")): row for row in here}
-        self.labels = list(dict.fromkeys(row["group"] for row in here if row["metric"] == "error"))
-        self.methods = list(dict.fromkeys(row["method"] for row in here))
-        others = rows[~rows["method"].isin(self.methods)].groupby("method", sort=False)["note"].first()
-        self.without = [f"{method}: {note}" for method, note in others.items()]
+        self.row, self.methods = self.found.row, list(self.found.held_out)
+        self.labels = self.found.held_out[PCA].part.labels
+        self.without = [
+            f"{one}: {self.found.fits[one, self.k].note}" for one in audit.methods if one not in self.methods
+        ]
         self.recommended = [one.method for one in self.answers.values() if one.method]
         self.advised = [name for name in dict.fromkeys(self.recommended) if name != PCA]
-
-    @property
-    def figures(self) -> dict:
-        """The figures of this attribute, by what they show."""
-        return {one.kind: one for one in self.audit.figures.values() if one.attribute == self.name}
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The names of the transformers' files, by method."""
-        return {method: name for name, (method, _, of) in transformers(self.audit).items() if of == self.name}
-
-    def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
-        """One line of the table of methods with k components, or None."""
-        return self._lines.get((metric, method, part, group))
 
     def cell(self, metric: str, *args, **kwargs) -> Cell:
         """The same, with its interval."""
@@ -102,8 +82,7 @@ def under_pca(view: View) -> Table:
     metrics = [metric for metric in BY_GROUP if view.row(metric, group=view.labels[0])]
     order = sorted(view.labels, key=lambda label: -view.row("error", group=label)["value"])
     rows = [[words(label), *(view.cell(metric, group=label) for metric in metrics)] for label in order]
-    caption = f"Groups of {view.name} under PCA with k = {view.k}, on held-out rows"
-    return Table(caption, ["group", *metrics], rows)
+    return Table(f"Groups of {view.name} under PCA with k = {view.k}, on held-out rows", ["group", *metrics], rows)
 
 
 def side_by_side(view: View) -> Table:
@@ -148,13 +127,9 @@ def both_parts(view: View) -> Table:
     shown = [("error gap", TRAINING), ("error gap", HELD_OUT), ("mean distance", TRAINING), ("mean distance", HELD_OUT)]
     rows = []
     for method in view.methods:
-        cells = [words(method)]
-        for metric, part in shown:
-            row = view.row(metric, method, part)
-            cells.append(view.cell(metric, method, part))
-            if np.isfinite(row["bound"]):
-                cells.append(words(row["bound"]))
-        rows.append(cells)
+        cells = [(view.cell(*one), words(view.row(*one)["bound"])) for one in ((m, method, part) for m, part in shown)]
+        (training, _), *others = cells  # errors of training rows have no bound
+        rows.append([words(method), training, *chain(*others)])
     heads = ["method", "error gap, training", "error gap, held out", "in the population at most"]
     heads += ["distance of means, training", "at most", "distance of means, held out", "at most"]
     return Table(f"Training set, held-out rows and population for {view.name} with k = {view.k}", heads, rows)

@@ -1,10 +1,8 @@
 """The figures of a report: the library's displays on the numbers of the tables, and two plain plots.
 
-Methods and groups look as everywhere (``evenspan.displays``): a marker beside each colour, so that nothing has to be
-told by colour alone. Figures are as wide as can be read on a phone.
+Nothing has to be told by colour alone, and figures are as wide as can be read on a phone.
 """
 
-import base64
 import io
 import warnings
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ from .evidence import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..run import Audit
 
 WIDTH = 5.2
 #: More groups than these are not drawn one by one: those with the smallest and the largest errors are.
@@ -56,18 +52,12 @@ class Drawn:
 
         buffer = io.BytesIO()
         with mpl.rc_context(settings()), warnings.catch_warnings():
-            # The reader's fonts have the letters that this one lacks.
-            warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts have it
             FigureCanvasSVG(self.figure).print_svg(buffer, metadata={"Date": None})
         return buffer.getvalue()
 
-    @property
-    def address(self) -> str:
-        """The figure as the address of an image."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
 
-
-def draw(audit: "Audit") -> dict[str, Drawn]:
+def draw(audit) -> dict[str, Drawn]:
     """The figures of an audit, under names that serve as file names."""
     import matplotlib as mpl
 
@@ -146,13 +136,14 @@ def _effects(view: View) -> Drawn:
     return Drawn("effects", view.name, figure, " ".join(told))
 
 
+def _points(view: View, wanted: list[tuple[str, str]]) -> dict[str, tuple[float, ...]]:
+    """Some metrics of groups on the training set, by method."""
+    return {one: tuple(view.row(metric, one, TRAINING, g)["value"] for metric, g in wanted) for one in view.methods}
+
+
 def _possible(view: View) -> Drawn:
-    points = {
-        method: tuple(view.row("error", method, TRAINING, label)["value"] for label in view.labels)
-        for method in view.methods
-    }
-    figure, (axes,) = _figure(4.6)
-    frontier = view.found.frontier
+    frontier, groups = view.found.frontier, [("error", label) for label in view.labels]
+    points, (figure, (axes,)) = _points(view, groups), _figure(4.6)
     JointRangeDisplay(frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
     _legend(figure, axes)
     told = zip(view.labels, points[PCA], frontier.own, strict=True)
@@ -164,10 +155,7 @@ def _frontier(view: View) -> Drawn:
     curves = view.found.frontier.curves
     name, against = ("error gap", "gap") if "error gap" in curves else ("worst error", "worst")
     curve = curves[name]
-    points = {
-        method: tuple(view.row(metric, method, TRAINING)["value"] for metric in ("average error", name))
-        for method in view.methods
-    }
+    points = _points(view, [("average error", ""), (name, "")])
     near = {method: point for method, point in points.items() if _near(curve.points, point)}
     figure, (axes,) = _figure(4.2)
     FrontierDisplay(curve, near, against=against).plot(axes, legend=False)

@@ -3,21 +3,15 @@
 What it says, and in which order, stands in ``report.html``; the tables that it shows are those of ``evidence``.
 """
 
+from base64 import b64encode
 from importlib import resources
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 from .. import writing
 from . import blocks, evidence
 
-if TYPE_CHECKING:
-    from ..run import Audit
 
-#: Packages that decide a number.
-PACKAGES = ("numpy", "scipy", "pandas", "scikit-learn")
-
-
-def render(audit: "Audit") -> str:
+def render(audit) -> str:
     """The report as one HTML page: no script, no address outside it; whatever came from the table is escaped."""
     import jinja2
     from markupsafe import Markup
@@ -35,8 +29,10 @@ def render(audit: "Audit") -> str:
         views=[evidence.View(audit, attribute) for attribute in audit.sample.attributes],
         evidence=evidence,
         listed=blocks.listed,
+        base64=b64encode,
+        files={wanted: name for name, wanted in writing.transformers(audit).items()},
         command="" if audit.settings["table"] == writing.FRAME else writing.command(audit.settings),
         version=version("evenspan"),
-        versions={name: version(name) for name in PACKAGES},
+        versions={name: version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn")},
     )
     return page + "\n"
