@@ -47,7 +47,7 @@ def test_kinds(expected):
 
 
 def test_whole_numbers_without_two_alike_are_ids_only_for_a_reason():
-    assert "its name says so" in use_of(pd.Series(SIZES, name="customer_id")).note
+    assert "name or length says so" in use_of(pd.Series(SIZES, name="customer_id")).note
     assert use_of(pd.Series(SIZES, name="CustomerID")).kind == "numeric"  # not a word of its own: kept
     assert use_of(pd.Series(SIZES, name="customer_id"), keep=True).used == "number"
     with pytest.raises(DataError, match="'x' cannot be kept: 120 different texts in 120 rows: it names the rows"):
