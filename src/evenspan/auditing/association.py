@@ -40,7 +40,7 @@ def columns_table(
             values = target_values(use, drawn[name])
         elif used in CONVERTERS:
             values = CONVERTERS[used](drawn[name])
-        found, measures = {}, {}
+        found, flagged, measures = {}, [], {}
         for attribute, code in codes.items():
             measure, strength = "", np.nan
             if values is not None and attribute != name:
@@ -48,10 +48,9 @@ def columns_table(
                 measure, strength = association(values[there], code[there], category=category)
             measures[measure] = None
             found[f"association with {attribute}"] = strength
-        kept = name in features and used != "left out"
-        flagged = [attribute for attribute in codes if kept and found[f"association with {attribute}"] >= PROXY]
-        for attribute in flagged:
-            proxies.setdefault(attribute, []).append(name)
+            if name in features and strength >= PROXY:
+                flagged.append(attribute)
+                proxies.setdefault(attribute, []).append(name)
         told = [note, *(f"proxy of {attribute}: the group can nearly be told from it" for attribute in flagged)]
         rows.append({
             "column": name, "kind": use.kind, "examples": ", ".join(use.examples), "used as": used,
@@ -59,15 +58,12 @@ def columns_table(
             "proxy": ", ".join(flagged), "note": "; ".join(filter(None, told)),
         })  # fmt: skip
     left = [name for name in uses if name in features and uses[name].used == "left out"]
-    notes = [f"left out, with the reason in the table of columns: {_some(left)}"] if left else []
-    if numbering := [name for name in left if uses[name].note.startswith("whole numbers")]:
-        notes.append(f"taken for numbers of rows: {_some(numbering)}; what measures something can be kept (keep)")
+    told = f"left out, with the reason in the table of columns: {_some(left)}; numbers can be kept (keep)"
+    notes = [told] if left else []
     if proxies:
         what = "; ".join(f"{attribute} from {_some(names)}" for attribute, names in proxies.items())
-        notes.append(
-            f"columns from which a group can nearly be told (association of {PROXY} or more in {len(drawn):,} rows "
-            f"drawn at random) were kept: {what}; exclude them to see what changes"
-        )
+        why = f"association of {PROXY} or more in {len(drawn):,} rows drawn at random"
+        notes.append(f"columns from which a group can nearly be told ({why}) were kept: {what}")
     return pd.DataFrame(rows), notes
 
 

@@ -105,7 +105,7 @@ def _since_1970(stamps: pd.Series) -> np.ndarray:
 MARKS = {"": "", ",": ",", ".": ".", " ": " \u00a0\u202f", "'": "'\u2019"}
 CONVENTIONS = [(".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'")]
 _EXPONENT, _SIGN = "(?:[eE][+-]?[0-9]+)?", "[+\u2212-]?"
-_LEADING_ZERO, _LONG = re.compile(rf"{_SIGN}0[0-9]+.*"), re.compile(rf"{_SIGN}[0-9]{{16,}}")
+_CODE = re.compile(rf"{_SIGN}(0[0-9]+.*|[0-9]{{16,}})")
 #: $12.30, 12 %, (1,200), <5, 70 kg, EUR 5: numbers to a reader, not to a program.
 _LIKE_NUMBER = re.compile(
     r"[^\w\s]{0,3}\s?(?:[A-Z]{3}\s?)?[+\u2212-]?[0-9.,]*[0-9][0-9.,'\u2019\s]*(?:[^\w\s]{1,3}|(?!st|nd|rd|th)[^\W\d]{1,5})?"
@@ -134,9 +134,7 @@ def readings(words: Iterable[str], decimal: str | None = None, thousands: str | 
     Where every comma is followed by exactly three digits there are two: ``12,345`` is twelve thousand, or twelve.
     """
     asked = [c for c in CONVENTIONS if decimal in (None, c[0]) and (thousands is None or c[1] in ("", thousands))]
-    if thousands is not None:
-        asked = [c for c in asked if c[0] != thousands]
-    found = [c for c in asked if all(map(_pattern(*c).fullmatch, words))]
+    found = [c for c in asked if thousands != c[0] and all(map(_pattern(*c).fullmatch, words))]
     if len(found) < 2:
         return found
     marked = next((word for word in words if "," in word or "." in word), "0")
@@ -145,12 +143,8 @@ def readings(words: Iterable[str], decimal: str | None = None, thousands: str | 
 
 def kept_as_text(words: Iterable[str]) -> str:
     """Why texts that are numbers stay texts; empty if they need not."""
-    if zero := next((word for word in words if _LEADING_ZERO.fullmatch(word)), ""):
-        return f"written with leading zeros, such as {zero!r}"
-    long = (word for word in words if _LONG.fullmatch(word) and int(float(word)) != int(word.replace("\u2212", "-")))
-    if word := next(long, ""):
-        return f"of more digits than a number holds, such as {word!r}"
-    return ""
+    word = next(filter(_CODE.fullmatch, words), "")
+    return f"with leading zeros, or more digits than a number holds, such as {word!r}" if word else ""
 
 
 # -- what a column is used as ------------------------------------------------------------------------------------------

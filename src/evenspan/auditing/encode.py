@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..core.errors import ConfigurationError, DataError, FeatureTypeError
+from ..core.errors import DataError, FeatureTypeError
 from ..core.inputs import warn_caller
 from ..core.options import Option, Options, flag, one_of, whole
 from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, listed, use_of
@@ -88,8 +88,6 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     def fit(self, X, y=None):
         """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales."""
         self._check_options()
-        if both := [name for name in self.keep if name in self.exclude]:
-            raise ConfigurationError(f"column {both[0]!r} is to be kept, and also excluded. Name it once.")
         frame = self._frame(X, reset=True)
         if len(frame) == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
@@ -251,10 +249,7 @@ def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame) -> tuple[Colu
     filled = []
     for code in codes:
         if frame[code.name].isna().all():
-            raise DataError(
-                f"column {code.name!r} has no value among the rows that are fitted, so nothing can take the place of "
-                f"missing ones. Leave it out: exclude=[{code.name!r}]."
-            )
+            raise DataError(f"column {code.name!r} has no value in the rows that are fitted. Leave it out (exclude).")
         if code.categories:
             cells, words = coded(frame[code.name])
             counts = pd.Series(np.bincount(cells[cells >= 0], minlength=len(words)), index=words)

@@ -35,7 +35,8 @@ def labels_of(series: pd.Series) -> Labels:
         )
     require_plain(f"sensitive column {series.name!r} has the value", words)
     labels, at = np.unique(words.astype(str), return_inverse=True)
-    _require_two(series.name, labels)
+    if NO_LABEL in labels:
+        raise GroupError(f"sensitive column {series.name!r} has the label {NO_LABEL!r}, which is taken. Rename it.")
     return labels, np.append(at, -1)[codes].astype(np.int16)
 
 
@@ -62,53 +63,46 @@ def used_rows(
             f"target {target!r} misses {counts[target]:,} of {n:,} values, and a target is never filled in. Leave "
             "out these rows (missing='drop' leaves out every row with a missing value), or name no target."
         )
-    groups = {name: labels_of(frame[name]) for name in sensitive}
+    groups, dropped, notes, rows = {}, {}, [], np.arange(n)
     if rule == "drop" and counts:
-        return _dropped(frame, groups, counts)
-    notes = []
-    for name in [name for name in groups if name in counts]:
-        labels, of_rows = groups[name]
-        if NO_LABEL in labels:
-            raise GroupError(f"sensitive column {name!r} misses values and has the label {NO_LABEL!r}. Rename it.")
-        wider = np.unique(np.append(labels, NO_LABEL))
-        groups[name] = wider, np.searchsorted(wider, np.append(labels, NO_LABEL))[of_rows].astype(np.int16)
-        notes.append(f"{counts[name]:,} rows without a value of {name} form the group {NO_LABEL}")
-    if filled := {name: count for name, count in counts.items() if name not in sensitive}:
-        more = "; a further feature says which cells these are" if rule == "indicator" else ""
-        what = "the mean or the most frequent category of the training set"
-        notes.append(f"missing values in {listed(filled)} of {n:,} rows were replaced by {what}{more}")
-    mostly = [f"{name!r} misses {k / n:.0%} of its cells" for name, k in counts.items() if k > MOSTLY_MISSING * n]
-    return np.arange(n), groups, {}, notes, mostly
-
-
-def _dropped(frame: pd.DataFrame, groups: dict[str, Labels], counts: dict[str, int]) -> tuple:
-    """What ``used_rows`` gives where rows with a missing cell are left out."""
-    n, worst = len(frame), next(iter(counts))
-    rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1))
-    if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
-        raise DataError(
-            f"dropping the rows with a missing value leaves {len(rows):,} of {n:,}, because column {worst!r} misses "
-            f"{counts[worst] / n:.0%} of its cells. Leave it out: exclude=[{worst!r}] (--exclude), or choose missing="
-            f"'mean' or 'indicator'. Missing: {listed(counts)}."
-        )
-    share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
-    kept, dropped, notes = {}, {}, [f"{share} were dropped because of missing values in {listed(counts)}"]
-    for name, (labels, codes) in groups.items():
-        before, after = (np.bincount(some[some >= 0], minlength=len(labels)) for some in (codes, codes[rows]))
-        _require_two(name, labels[after > 0], " after rows with missing values were dropped")
-        dropped[name] = dict(zip(labels.tolist(), (before - after).tolist(), strict=True))
-        shares = zip(labels, (before - after) / before, strict=True)
-        notes.append(f"dropped by {name}: " + ", ".join(f"{part:.1%} of {label}" for label, part in shares))
-        if gone := labels[after == 0].tolist():
-            notes.append(f"no row of {name} {', '.join(map(repr, gone))} is left")
-        kept[name] = labels[after > 0], (np.cumsum(after > 0) - 1)[codes[rows]].astype(np.int16)
-    return rows, kept, dropped, notes, []
-
-
-def _require_two(name: str, labels: np.ndarray, after: str = "") -> None:
-    if len(labels) < 2:
-        only = f"one group only, {str(labels[0])!r}" if len(labels) else "no group"
-        raise GroupError(f"sensitive column {name!r} has {only}{after}; needed are two. Choose other columns or rows.")
+        rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1))
+        worst = next(iter(counts))
+        if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
+            raise DataError(
+                f"dropping the rows with a missing value leaves {len(rows):,} of {n:,}, because {worst!r} misses "
+                f"{counts[worst] / n:.0%} of its cells. Leave it out: exclude=[{worst!r}] (--exclude), or choose "
+                f"missing='mean' or 'indicator'. Missing: {listed(counts)}."
+            )
+        share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
+        notes.append(f"{share} were dropped because of missing values in {listed(counts)}")
+    for name in sensitive:
+        labels, codes = labels_of(frame[name])
+        kept = np.bincount(codes[rows] + 1, minlength=len(labels) + 1)
+        if len(there := labels[kept[1:] > 0]) < 2:
+            only = f"one group only, {str(there[0])!r}" if len(there) else "no group"
+            after = " after rows with missing values were dropped" if len(rows) < n else ""
+            raise GroupError(f"sensitive column {name!r} has {only}{after}; needed are two. Choose another column.")
+        if len(rows) < n:
+            before = np.bincount(codes + 1, minlength=len(labels) + 1)
+            lost = dict(zip(labels.tolist(), (before - kept)[1:].tolist(), strict=True))
+            shares = (f"{count / m:.1%} of {label}" for (label, count), m in zip(lost.items(), before[1:], strict=True))
+            dropped[name] = lost
+            notes.append(f"dropped by {name}: {', '.join(shares)}")
+        elif kept[0]:
+            notes.append(f"{kept[0]:,} rows without a value of {name} form the group {NO_LABEL}")
+        names = np.append(labels, NO_LABEL)  # code -1 is its last entry
+        found, at = np.unique(codes[rows], return_inverse=True)
+        order = np.argsort(names[found])
+        groups[name] = names[found][order], np.argsort(order)[at].astype(np.int16)
+    mostly = []
+    if rule != "drop":
+        filled = {name: count for name, count in counts.items() if name not in sensitive}
+        mostly = [f"{name!r} misses {k / n:.0%} of its cells" for name, k in counts.items() if k > MOSTLY_MISSING * n]
+        if filled:
+            more = "; a further feature says which cells these are" if rule == "indicator" else ""
+            what = f"the mean or the most frequent category of the training set{more}"
+            notes.append(f"missing values in {listed(filled)} of {n:,} rows were replaced by {what}")
+    return rows, groups, dropped, notes, mostly
 
 
 def intersection(groups: Mapping[str, Labels]) -> dict[str, Labels]:

@@ -119,6 +119,11 @@ def read_sample(
         blocks[name] = _by_part(held, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
     most = min(max_points, max(POINT_BYTES // (8 * d), 100))
     chosen = _by_part(held, lambda n: point_rng.permutation(n) < most).astype(bool)
+    for name, m in [(name, int(block.max(axis=0)) + 1) for name, block in blocks.items()]:
+        if m < n_blocks:
+            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
+    if not chosen.all():
+        notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
     if missing in ("mean", "indicator"):
         codes = with_fills(codes, frame.iloc[rows[~held]])
 
@@ -168,7 +173,7 @@ def read_sample(
         fitting={name: moments[False, name] for name in groups},
         held_out={name: moments[True, name] for name in groups},
         fitting_points=parts[False], held_out_points=parts[True],
-        notes=sentences([*warnings, *table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen)]),
+        notes=sentences([*warnings, *table.notes, *notes, *found]),
         warnings=sentences(warnings),
     )  # fmt: skip
 
@@ -224,18 +229,3 @@ def _by_part(held: np.ndarray, of_part) -> np.ndarray:
     for part in (False, True):
         found[held == part] = of_part(int((held == part).sum(axis=0)))
     return found
-
-
-def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen: np.ndarray) -> list[str]:
-    """What else was done that a reader has to know."""
-    notes = []
-    flat = np.flatnonzero(np.diag(reference.scatters[0]) <= 1e-24 * reference.n * reference.means[0] ** 2)
-    if len(flat):
-        shown = ", ".join(names[j] for j in flat[:5]) + (", ..." if len(flat) > 5 else "")
-        notes.append(f"{len(flat)} feature(s) have one value only in the training set: {shown}")
-    for name, block in blocks.items():
-        if (m := int(block.max(axis=0)) + 1) < n_blocks:
-            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
-    if not chosen.all():
-        notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
-    return notes
