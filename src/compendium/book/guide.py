@@ -25,7 +25,6 @@ from evenspan.methods import METHODS
 from evenspan.representation import FairKernelPCA
 
 from ..papers.across import tables as across_tables
-from ..papers.across.protocol import CLOSED
 
 KERNEL_MEANS, SHARES = "means, kernel", "shares in clusters"
 ANY, TWO = "any number", "two"
@@ -97,7 +96,7 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
         "groups": groups,
         "refusal": refusal,
         "needs": ROWS if points else MOMENTS,
-        "certificate": NONE if certificate is None else MET if certificate.is_optimal(CLOSED) else BOUND,
+        "certificate": NONE if certificate is None else MET if certificate.is_optimal(1e-6) else BOUND,
         "certifies": "" if certificate is None else certificate.problem,
         "new rows": hasattr(fitted, "transform") or hasattr(fitted, "predict"),
         "quantities": "numeric_attributes" in fitted.get_params(),

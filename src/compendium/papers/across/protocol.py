@@ -235,14 +235,14 @@ METRICS: Mapping[str, Metric] = {
     "error gap": Metric("equal errors", True, "squared standard deviations"),
     "worst loss": Metric("small losses for every group", True, "squared standard deviations"),
     "loss gap": Metric("equal losses", True, "squared standard deviations"),
-    "mean distance": Metric("equal means", True, "distance of the projected means"),
+    "mean distance": Metric("equal means", True, "distance of the projected means over the root of the variance kept"),
     "covariance distance": Metric("equal covariances", True, "share of the largest variance after the projection"),
     "group AUC": Metric("hide the group from a linear classifier", True, "area; 0.5 is nothing"),
     "label accuracy": Metric("keep the label, by accuracy", False, "share"),
     "label AUC": Metric("keep the label, by ranking", False, "area; 0.5 is nothing"),
 }
 POINTS = ("group AUC", "label accuracy", "label AUC")
-#: Rows hold the mean of its squares; what is shown and compared is the root (``summary.means``).
+#: Rows hold the mean of its squares; what is shown and compared is the root over the variance kept (``summary.means``).
 SQUARED = "mean distance"
 FACTS = ("certified", "seconds")
 #: What the name of a metric ends with that is a deviation over splits, and the digits that are stored.

@@ -23,6 +23,8 @@ from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, comparable, table
 LEVEL = 0.05
 HELD_OUT = "held-out"
 TIED_DIGITS = 5
+#: Distances of means are over the root of the variance kept: what keeps little has small distances of everything.
+NOTHING = 1e-12
 COST = "relative error"
 #: The classifiers of the group, the linear one first, and what they are given without a method: features of which the
 #: group must be found, and groups of which nothing can be.
@@ -67,7 +69,8 @@ def means(rows: pd.DataFrame) -> pd.DataFrame:
     half = stats.t.ppf(0.975, np.maximum(n - 1, 1)) * beside(found["metric"] + DEVIATION) / np.sqrt(n)
     found = found.assign(low=found["mean"] - half, high=found["mean"] + half, splits=n)
     squares, ends = found["metric"] == SQUARED, ["mean", "low", "high"]
-    found.loc[squares, ends] = np.sqrt(found.loc[squares, ends].clip(lower=0.0))
+    kept = np.maximum(beside("explained variance"), NOTHING)[squares, None]
+    found.loc[squares, ends] = np.sqrt(found.loc[squares, ends].clip(lower=0.0) / kept)
     return found[[*keys, "metric", *ends, "splits", "reason"]].reset_index(drop=True)
 
 
@@ -102,11 +105,14 @@ def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
+    if metric == SQUARED:
+        kept = _stored("explained variance", k, rows).clip(lower=NOTHING)
     rows = rows[(rows["metric"] == metric) & (rows["k"] == k) & (rows["protocol"] == HELD_OUT)]
     names = [name for name in comparable(k) if table(name).label or not metric.startswith("label")]
     names = [name for name in names if name in set(rows["dataset"])]
     wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=list(METHODS))
-    return wide.dropna(axis=1).rename_axis(columns=None)
+    wide = wide.dropna(axis=1).rename_axis(columns=None)
+    return wide / kept[wide.columns] if metric == SQUARED else wide
 
 
 def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
