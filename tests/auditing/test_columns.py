@@ -51,7 +51,7 @@ def test_whole_numbers_without_two_alike_are_ids_only_for_a_reason():
     assert use_of(pd.Series(SIZES, name="CustomerID")).kind == "numeric"  # not a word of its own: kept
     assert use_of(pd.Series(SIZES, name="customer_id"), keep=True).used == "number"
     for value in ("a\0", "x" * 1001):
-        with pytest.raises(DataError, match=r"column 'x' has the value .*cannot name .*exclude"):
+        with pytest.raises(DataError, match=r"column 'x' has the value .*cannot name anything.*exclude"):
             use_of(pd.Series([value, "b", "c"] * 20, name="x", dtype=object))
 
 
@@ -72,7 +72,7 @@ def test_dates_of_several_types_become_the_same_days():
 
 
 def test_association_is_one_for_a_copy_about_zero_for_noise_and_nothing_of_nothing():
-    for G in (2, 3, 7):
+    for G in (2, 7):
         groups = RNG.choice(G, 3000, p=np.arange(1, G + 1) / np.arange(1, G + 1).sum())
         assert association(groups * 3, groups, category=True)[1] == pytest.approx(1)
         copy = association(groups + 1e-9 * RNG.normal(size=3000), groups, category=False)

@@ -191,11 +191,9 @@ def use_of(
 
 
 _KINDS = {
-    "number": "integer floating mixed-integer-float decimal u i f",
-    "truth": "boolean b",
-    "date": "date datetime datetime64 M",
-    "other": "complex timedelta timedelta64 bytes c m V",
-}
+    "number": "integer floating mixed-integer-float decimal u i f", "truth": "boolean b",
+    "date": "date datetime datetime64 M", "other": "complex timedelta timedelta64 bytes c m V",
+}  # fmt: skip
 
 
 def _kind_of(series: pd.Series) -> str:
@@ -295,10 +293,8 @@ def require_plain(what: str, names: Iterable[str]) -> None:
     longest = TABLE["characters of a name"][0]
     for name in names:
         if len(name) > longest or "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-            raise DataError(
-                f"{what} {name[:60]!a}, which cannot name a column, a group or a feature: needed are at most "
-                f"{longest:,} characters of UTF-8. Write it otherwise, or leave it out (exclude)."
-            )
+            needed = f"needed are at most {longest:,} characters of UTF-8"
+            raise DataError(f"{what} {name[:60]!a}, which cannot name anything: {needed}. Change or exclude it.")
 
 
 def listed(counts: Mapping[str, int]) -> str:
@@ -315,10 +311,7 @@ def target_of(use: ColumnUse, series: pd.Series) -> ColumnUse:
     if use.kind == "id-like" and _kind_of(series) == "number":
         return replace(use, kind="numeric", used="target (number)", note="")
     if use.used == "left out":
-        raise DataError(
-            f"target {use.name!r} cannot be predicted: {use.note}. Needed are numbers, or texts of at most "
-            f"{MAX_CATEGORIES} different values."
-        )
+        raise DataError(f"target {use.name!r} cannot be predicted: {use.note}. Needed are numbers or few categories.")
     if use.infinite:
         raise DataError(f"target {use.name!r} has {use.infinite:,} infinite value(s); needed are finite numbers.")
     if use.kind in ("category", "boolean") or use.distinct == 2:

@@ -29,9 +29,9 @@ def labels_of(series: pd.Series) -> Labels:
     numeric = bool(readings(words)) and len(words) > 0
     if len(words) > (most := MAX_NUMBERS if numeric else TABLE["groups"][0]):
         raise GroupError(
-            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}, from "
-            f"{words[0]!r} on; needed are at most {most}. Bin it into groups, or choose another column; numbers for "
-            f"instance by pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
+            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}; "
+            f"needed are at most {most}. Choose another column, or bin it into groups, numbers for instance by "
+            f"pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
         )
     require_plain(f"sensitive column {series.name!r} has the value", words)
     labels, at = np.unique(words.astype(str), return_inverse=True)

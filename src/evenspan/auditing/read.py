@@ -86,17 +86,14 @@ def open_table(
     elif hasattr(table, "to_pandas"):
         frame = table.to_pandas()
     if not isinstance(frame, pd.DataFrame):
-        raise DataError(
-            f"a {type(table).__name__} is no table with named columns; needed is a data frame or the path of a file. "
-            "Put an array into pandas.DataFrame(X, columns=[...]) together with the sensitive column."
-        )
+        raise DataError(f"a {type(table).__name__} is no table; needed is a data frame, or the path of a file.")
     if not frame.shape[0] or not frame.shape[1]:
         raise DataError(f"{name} has no {'rows' if frame.shape[1] else 'columns'}; needed is at least one.")
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     if twice := [column for column, times in Counter(frame.columns).items() if times > 1]:
         raise DataError(
-            f"{name} has more than one column named {', '.join(map(repr, twice[:5]))}; every column needs a name of "
-            "its own. Rename them; if the first line holds data instead of names, say --no-header (header=False)."
+            f"{name} has more than one column named {', '.join(map(repr, twice[:5]))}. Rename them; if the first line "
+            "holds data instead of names, say --no-header (header=False)."
         )
     require_plain(f"{name} has a column", frame.columns)
     if decimal or thousands:
