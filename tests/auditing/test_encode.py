@@ -78,9 +78,7 @@ def test_only_the_used_columns_matter_at_transform():
 
 def changed(**cells) -> pd.DataFrame:
     """The first rows of ``people`` with other cells in row 2."""
-    frame = people().head(4).astype(dict.fromkeys(cells, object))
-    frame.loc[1, list(cells)] = list(cells.values())
-    return frame
+    return people().head(4).assign(**{name: [*people()[name][:1], cell] * 2 for name, cell in cells.items()})
 
 
 @pytest.mark.parametrize(
@@ -90,8 +88,8 @@ def changed(**cells) -> pd.DataFrame:
         (changed(age="forty"), "'age' has 'forty' in row 2; needed is a number"),
         (changed(joined="31/12/2020"), "'joined' has '31/12/2020' in row 2; needed is a date"),
         (changed(employed="perhaps"), "'employed' has 'perhaps' in row 2; needed is true or false"),
-        (changed(income=-np.inf), r"infinite values in 1 column: 'income' \(1\)"),
-        (changed(age=np.nan), r"missing values .*'age' \(1\)"),
+        (changed(income=-np.inf), r"infinite values in 1 column: 'income' \(2\)"),
+        (changed(age=np.nan), r"missing values .*'age' \(2\)"),
         (changed(job="pilot"), "'pilot' in row 2.*knows 'clerk', 'cook'"),
     ],
 )
