@@ -42,7 +42,8 @@ env:
 	fi
 
 book: env
-	@$(BIN)/python -m compendium book --jobs $(JOBS)
+	@$(BIN)/python -m compendium.book.pages --jobs $(JOBS)
+	@$(BIN)/python -m compendium.book.build --jobs $(JOBS)
 
 full: env
 	$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- full

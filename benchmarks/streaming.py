@@ -80,8 +80,7 @@ def main() -> None:
             return reader.read(None, power.operand(), len(power.labels))
 
         def block(power=power, products=products):
-            power.add(products())
-            power.end_block()
+            power.step(products())
 
         summed, whole = (ratios(work, bare, given.rounds) for work in (products, block))
         at_paper = np.median(summed) + (np.median(whole) - np.median(summed)) * rows / PAPER_BLOCK

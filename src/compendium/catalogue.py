@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 import yaml
@@ -49,18 +50,15 @@ class NotATest(Entry):
 
 
 class Procedure(Entry):
-    """Another procedure than the paper describes, by which a printed column may have been computed.
-
-    ``rows`` are the methods of ours that carry it out; they may belong to another ``experiment``. Where the rows of the
-    printed name are this procedure's, because the released program departs from the paper, ``described`` is our method
-    as the paper describes it.
-    """
+    """Another procedure than the paper describes, by which a printed column may have been computed."""
 
     name: str
     method: str
     dataset: str | None = None
+    #: The method of ours that carries it out, perhaps in another experiment.
     rows: str
     experiment: str | None = None
+    #: Our method as the paper describes it, where the rows of the printed name are this procedure's.
     described: str | None = None
 
 
@@ -100,12 +98,12 @@ class Experiment(Entry):
         return self.parameters | {name: self._checked(name, value) for name, value in given.items()}
 
     def arguments(
-        self, execution: str | None = None, profile: str = "embedded", given: Mapping[str, object] | None = None
-    ) -> dict[str, Scalar]:
+        self, execution: str | None = None, profile="embedded", given: Mapping = MappingProxyType({})
+    ) -> dict:
         """Parameters of one run, ``profile`` among them: those of an execution, and what was given."""
         if profile not in PROFILES:
             raise ConfigurationError(f"There is no profile {profile!r}; the profiles are {', '.join(PROFILES)}.")
-        return self.complete((self.execution(execution) if execution else {}) | (given or {})) | {"profile": profile}
+        return self.complete((self.execution(execution) if execution else {}) | dict(given)) | {"profile": profile}
 
     def execution(self, name: str) -> dict[str, Scalar]:
         """The complete parameters of one execution."""
@@ -146,11 +144,7 @@ def experiment(name: str) -> Experiment:
 
 
 def task_id(task: Mapping[str, object]) -> str:
-    """A stable file name for the parameters of a unit: texts stand alone, everything else with its name.
-
-    >>> task_id({"dataset": "adult", "k": 10, "method": "Fair PCA-S (0.85)"})
-    'adult-k10-fair_pca_s_0.85'
-    """
+    """A stable file name for a unit, such as ``adult-k10-fair_pca_s_0.85``: numbers stand with their parameter."""
     words = [value if isinstance(value, str) and value else f"{name}{value}" for name, value in task.items()]
     slugs = [re.sub(r"[^a-z0-9.]+", "_", word.lower()).strip("_.") for word in words]
     if not slugs or not all(slugs):

@@ -144,11 +144,7 @@ def rules() -> dict[str, Mapping[str, ClaimRule]]:
 
 
 def rule(claim: str, name: str) -> float:
-    """The number of a rule of a claim, by its number in ``data/paper/claims.csv``, or of a finding, by its key.
-
-    >>> rule("V14", "data sets")
-    11
-    """
+    """The number of a rule of a claim, by its number in ``data/paper/claims.csv``, or of a finding, by its key."""
     named = rules().get(claim, {})
     if name not in named:
         raise ResultError(f"tolerances.yml has no rule {name!r} for {claim}; it has {', '.join(named) or 'none'}.")

@@ -1,10 +1,8 @@
-"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | book | live``.
+"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | live``.
 
 Everything is imported where it is needed, so that help appears at once.
 """
 
-import sys
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -24,7 +22,7 @@ def list_experiments() -> None:
     from .catalogue import catalogue
 
     rows = [(one.id, one.title, ", ".join(one.executions), store.summary(one.id)) for one in catalogue().values()]
-    show(("experiment", "what", "executions", "stored"), rows)
+    show(("experiment", "what", "executions", "stored"), *rows)
 
 
 class _Run(TyperCommand):
@@ -53,9 +51,7 @@ def run(
 ) -> None:
     """Run the notebook of an experiment; in the full profile after the units that are not stored yet.
 
-    Without parameters the full profile runs all executions of the book. Where nothing that is stored counts, because
-    there is nothing or other versions were declared, the results will belong to the cells that the notebook has now.
-    """
+    Without parameters the full profile runs all executions of the book."""
     from . import edits, store
     from .catalogue import experiment
     from .protocol import asked
@@ -65,13 +61,12 @@ def run(
         raise ConfigurationError(f"-p needs a name and a value, but got only {bare[0]!r}.")
     given = dict(text.split("=", 1) for text in parameter or ())
     setting = entry.arguments(execution, profile, given)
-    del setting["profile"]
     if profile == "embedded":
-        _run_notebook(entry, setting, profile)
+        _run_notebook(entry, setting)
         return
-    settings = [setting] if execution or given else [entry.execution(name) for name in entry.runs]
+    settings = [setting] if execution or given else [entry.arguments(name, profile) for name in entry.runs]
     if all(unit.changed for unit in store.units_of(entry.id).values()):
-        edits.adopt(entry)
+        edits.adopt(entry)  # the results will belong to the cells that the notebook has now
     known, computed = [], 0
     try:
         for setting in settings:
@@ -79,7 +74,7 @@ def run(
             known += study.units
             computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
         for setting in settings if task is None else ():
-            _run_notebook(entry, setting, profile)
+            _run_notebook(entry, setting)
     except KeyboardInterrupt:
         typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
         raise typer.Exit(130) from None
@@ -88,13 +83,14 @@ def run(
     typer.echo(f"{entry.id}: {computed} computed, {(len(known) if task is None else 1) - computed} stored already")
 
 
-def _run_notebook(entry, setting: dict, profile: str) -> None:
+def _run_notebook(entry, setting: dict) -> None:
     from .book.pages import execute
     from .catalogue import task_id
     from .paths import build, root
 
-    target = build("runs", entry.id, f"{entry.execution_for(setting) or task_id(setting)}.ipynb")
-    execute(root() / entry.notebook, target, setting | {"profile": profile})
+    shown = {name: value for name, value in setting.items() if name != "profile"}
+    target = build("runs", entry.id, f"{entry.execution_for(setting) or task_id(shown)}.ipynb")
+    execute(root() / entry.notebook, target, setting)
     typer.echo(f"Executed notebook: {target}")
 
 
@@ -109,8 +105,7 @@ def verify(
 ) -> None:
     """Compute stored results again and compare; where all of an experiment agree, they belong to the cells it has now.
 
-    Of an experiment that is named a sample has two units of each method at least.
-    """
+    Of an experiment that is named a sample has two units of each method at least."""
     from . import verify as report
     from .compare import Comparison
     from .provenance import commit
@@ -119,7 +114,7 @@ def verify(
         raise ConfigurationError("Give experiments, --sample SECONDS, or both; or --all.")
     chosen = report.chosen(ids or (), sample, commit()[0])
     typer.echo(f"{len(chosen)} units: {', '.join(f'{name} {task}' for name, task in chosen)}")
-    found, rows, absent = report.verify(chosen, jobs=jobs), [], 0
+    found, rows, absent = report.verify(chosen, jobs=jobs), [("experiment", "unit", "verdict")], 0
     for unit, one in found.items():
         if isinstance(one, Comparison):
             said = f"agrees {one.where}" if one.ok else f"DIFFERS at {one.where}"
@@ -127,7 +122,7 @@ def verify(
             absent += one.no_data
             said = f"{'no data here' if one.no_data else 'NOT COMPUTED'}: {one.reason}"
         rows.append((*unit, said))
-    show(("experiment", "unit", "verdict"), rows)
+    show(*rows)
     agree = sum(one.ok for one in found.values())
     typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")
     if adopted := report.adopted(ids or (), found):
@@ -170,7 +165,7 @@ def data(
     if action == "list":
         entries = [datasets.entry(one) for one in datasets.names()]
         here = [f"{datasets.present(one)} of {len(one.files)}" if one.files else "all" for one in entries]
-        show(("data set", "title", "files here"), [(e.name, e.title, h) for e, h in zip(entries, here, strict=True)])
+        show(("data set", "title", "files here"), *((e.name, e.title, h) for e, h in zip(entries, here, strict=True)))
     elif action == "card":
         typer.echo(datasets.card(name))
     elif action == "ship":
@@ -182,20 +177,6 @@ def data(
         typer.echo(f"{name}: {len(files)} files are here and have their recorded checksums.")
     else:
         raise ConfigurationError(f"There is no data {action!r}; there are list, fetch, verify, card and ship.")
-
-
-@app.command()
-def book(jobs: _Jobs = None) -> None:
-    """Make what is missing or out of date of the book below _build/html, and count the results."""
-    import subprocess
-
-    from .workers import cores
-
-    for module in ("pages", "build"):
-        command = [sys.executable, "-m", f"compendium.book.{module}", "--jobs", str(jobs or cores())]
-        if subprocess.run(command).returncode:
-            typer.echo("Not everything was made: what failed is said above, what succeeded is kept.")
-            raise typer.Exit(1)
 
 
 @app.command()
@@ -211,12 +192,8 @@ def live(
     server.serve(port, server.EVERYWHERE if any_address else server.LOOPBACK)
 
 
-def show(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> None:
-    """Print a table, nothing of which is wrapped in a pipe or a file."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*columns, box=None)
+def show(*rows: tuple[str, ...]) -> None:
+    """Print a table, whose first row is its head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        table.add_row(*row)
-    Console(highlight=False, width=None if sys.stdout.isatty() else 400).print(table)
+        typer.echo("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())

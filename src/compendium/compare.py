@@ -78,10 +78,7 @@ def compare(
     part: bool = False,
     peers: Iterable[pd.DataFrame] = (),
 ) -> Comparison:
-    """How two results of one unit compare; ``peers`` are the stored rows of all units, with the other splits.
-
-    With ``part`` the second may lack rows, or have them without a value: what was not computed is not compared.
-    """
+    """How two results of one unit compare, with ``part`` where both have a value; ``peers``: all stored units."""
     key = [name for name in dict.fromkeys([*stored.columns, *again.columns]) if name not in ("value", "reason", "task")]
     stored, again = (_worded(rows.reindex(columns=[*key, "value"]), key) for rows in (stored, again))
     if part:

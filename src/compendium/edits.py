@@ -49,10 +49,7 @@ def adopt(entry: Experiment) -> None:
 
 
 def departures(entry: Experiment) -> list[str]:
-    """How the executed cells depart from the committed ones, in words; cells that only set parameters do not count.
-
-    Each has to be one of the committed cells, and those before it have to have run, in their order.
-    """
+    """How executed cells depart from the committed ones, which run in their order; those of parameters do not count."""
     known, names = committed_cells(entry), {*entry.parameters, "profile"}
     found, ran = [], []
     for place, source in enumerate(executed(), 1):

@@ -107,11 +107,7 @@ def plain_numbers(axis: Axis) -> None:
 
 
 def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.DataFrame | None = None) -> Figure:
-    """One panel a metric, one line a method: mean and standard deviation over the splits, from each source.
-
-    ``summary`` has the columns ``method``, ``metric``, ``mean``, ``std``, and perhaps ``source``; ``published`` has the
-    paper's own numbers. Metrics without any value are left out.
-    """
+    """One panel a metric that has values, one line a method: mean and standard deviation over the splits, by source."""
     summary = summary if "source" in summary else summary.assign(source="ours")
     rows = summary if published is None else pd.concat([published.assign(source="published"), summary])
     metrics = [metric for metric in metrics if metric in set(rows["metric"])]
@@ -133,21 +129,12 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
     axes[0, 0].invert_yaxis()
     if len(sources) == 1:
         return fig
-    return explained(
-        fig, [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
-    )
+    entries = [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
+    return explained(fig, entries)
 
 
-def joint_range(
-    joint: JointRange,
-    points: dict[str, tuple[float, float]],
-    *,
-    labels: tuple[str, str],
-) -> Figure:
-    """The attainable pairs of errors with a point for each method: the whole set (left) and its frontier (right).
-
-    ``points`` are the errors of the two groups by method, ``labels`` the names of the groups.
-    """
+def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:
+    """The attainable pairs of errors with a point for each method: the whole set (left) and its frontier (right)."""
     polygon = joint.boundary(360)
     edge = lower_left(joint)
     own = looks(points)

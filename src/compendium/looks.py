@@ -73,11 +73,7 @@ def _by_name() -> dict[str, Meaning]:
 
 
 def meaning(name: str) -> Meaning:
-    """The method that a name means, as it stands in a result or in a paper's table; blank if nobody registered it.
-
-    >>> meaning("covFairPCA (uncentred)")
-    Meaning(method='c-FPCA', variant=1)
-    """
+    """The method that a name means, as it stands in a result or in a paper's table; blank if nobody registered it."""
     if name in _by_name():
         return _by_name()[name]
     for pattern, method in RULES:
@@ -90,11 +86,9 @@ def meaning(name: str) -> Meaning:
 
 
 class Look(NamedTuple):
-    """How a method is drawn.
+    """How a method is drawn: ``fill`` is that of matplotlib, ``method`` what the ``label`` means.
 
-    ``fill`` is a fill style of matplotlib; ``size`` falls within a family, so that methods with the same answer show
-    one in another where markers are drawn hollow; ``method`` is the method that the ``label`` means.
-    """
+    ``size`` falls within a family, so that hollow marks of methods with the same answer show one in another."""
 
     colour: str
     marker: Marker
@@ -110,10 +104,7 @@ class Look(NamedTuple):
         return {"linestyle": self.linestyle} | self.mark()
 
     def mark(self) -> dict:
-        """Keywords for ``plot``: markers of this colour and fill, without saying anything about a line.
-
-        A variant is drawn below the method itself, which it would hide where both give the same answer.
-        """
+        """Keywords for ``plot``: markers without a line; a variant is drawn below the method, which it would hide."""
         hollow = {"markerfacecolor": "white"} if self.fill == "none" else {"fillstyle": self.fill}
         alt = {} if self.fill in ("full", "none") else {"markerfacecoloralt": "white"}
         order = {"zorder": 2.9 - 0.1 * FILLS.index(self.fill)}
@@ -140,24 +131,14 @@ def methods() -> dict[str, Look]:
 
 
 def look(name: str) -> Look:
-    """The look of a method, by any name that it has in results or in a paper's table.
-
-    Its ``label`` is the name that was given. A method that nobody has registered has no family.
-
-    >>> look("covFairPCA").method, look("covFairPCA").family
-    ('c-FPCA', 'errors')
-    >>> look("my method").family
-    ''
-    """
+    """The look of a method by any name in results or tables, its label; one that is not registered has no family."""
     return looks([name])[name]
 
 
 def looks(names: Iterable[str]) -> dict[str, Look]:
     """The looks of all series of a figure, by name: a variant whose fill is taken gets the next free one.
 
-    Names of methods that nobody has registered, and of series that are no methods, get the looks that are left, in
-    order. More variants of a method than there are fills are refused: they are points along an axis, or panels.
-    """
+    Names that nobody has registered get what is left. More variants of a method than there are fills are refused."""
     found: dict[str, Look] = {}
     names = list(dict.fromkeys(names))
     for name in names:
@@ -182,11 +163,7 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def ordered(names: Iterable[str]) -> list[str]:
-    """Names of methods in the order of legends: that of the table of methods, variants after their method, others last.
-
-    >>> ordered(["c-FPCA", "JevdPCA (orthogonal)", "JevdPCA", "PCA"])
-    ['PCA', 'JevdPCA', 'JevdPCA (orthogonal)', 'c-FPCA']
-    """
+    """Names in the order of legends: that of the table of methods, variants after their method, others last."""
     places = {name: place for place, name in enumerate(known())}
     found = {name: meaning(name) for name in names}
     return sorted(found, key=lambda name: (places.get(found[name].method, len(places)), found[name].variant))

@@ -5,11 +5,10 @@ A *unit* is what is computed, stored, resumed and checked as a whole: a method o
     study = protocol.study("vu2022-tables", dataset=dataset, k=k, profile=profile)
     results = study.run(judge, over=[{"dataset": dataset, "method": name} for name in methods])
 
-The rows of a unit have a ``source``: *computed* (in this run) or *published* (stored by the full run of the committed
-notebook). If cells (:mod:`.edits`) and parameters are as published, the units that take little
-time are computed and compared with what is stored, and the others are filled in. Else everything is computed now, until
-a time limit; what is left is missing, with its reason. With ``profile="full"`` everything is computed and stored unit
-by unit: in ``data/results`` if it is as published, else below ``_build``.
+Its rows are *computed* (in this run) or *published* (stored by the full run of the committed notebook). If cells
+(:mod:`.edits`) and parameters are as published, units that take little time are computed and compared with what is
+stored, and the others are filled in. Else everything is computed now, until a time limit; what is left is missing, with
+its reason. With ``profile="full"`` all is stored unit by unit: as published in ``data/results``, else below ``_build``.
 """
 
 import contextlib
@@ -32,8 +31,7 @@ from .data.fetch import may_download
 from .errors import FetchError
 from .workers import alone, compute, rows_of
 
-#: Seconds, by the times of the full run, that the units may take which a run as published computes; a build of the book
-#: computes less of each page (:data:`compendium.records.BUDGET`).
+#: Seconds that a run as published computes, by the times of the full run; a build less (:data:`.records.BUDGET`).
 BUDGET = 60.0
 #: One unit of a page is computed in any case if it takes no longer than so many seconds.
 CHEAP = 5.0
@@ -53,13 +51,7 @@ tidy, whole = records.tidy, records.whole
 def study(experiment_id: str, *, profile: str = "embedded", **setting) -> "Study":
     """A run of a notebook: the name of its entry in ``experiments.yml``, and its parameters with their values.
 
-    ``profile`` is ``"embedded"`` or ``"full"``; only with ``"full"`` raw files are downloaded.
-
-    Examples
-    --------
-    >>> study("vu2022-toy").setting["penalty"]
-    0.1
-    """
+    ``profile`` is ``"embedded"`` or ``"full"``; only with ``"full"`` raw files are downloaded."""
     entry = experiment(experiment_id)
     setting = entry.arguments(None, profile, setting)
     full = setting.pop("profile") == "full"
@@ -96,7 +88,7 @@ class Study:
 
     @property
     def budget(self) -> float:
-        """Seconds that the units may take which a run as published computes."""
+        """Seconds that a run as published computes."""
         return float(os.environ.get(records.BUDGET, BUDGET))
 
     @property
@@ -115,29 +107,25 @@ class Study:
     ) -> pd.DataFrame:
         """Rows of all units, with their names in ``task`` and their ``source``.
 
-        ``unit`` is called with the parameters of a unit, of which ``over`` has one mapping each. It returns the rows of
-        :func:`tidy`, or a data frame with the columns ``dataset``, ``method``, ``k``, ``split``, ``protocol``,
-        ``metric``, ``value``, a ``reason`` where there is no value, and perhaps others. A run as published begins with
-        the ``quick`` units, of which it computes a part alone unless it is to be ``whole``. The limit in ``seconds`` is
-        that of a run of edited cells or of another setting; ``seed`` is noted in the records.
+        ``unit`` is called with each mapping of ``over``, the parameters of a unit, and returns rows of :func:`tidy`, or
+        a data frame with their columns and perhaps others. A run as published begins with the ``quick`` units, of which
+        it computes a part alone unless it is to be ``whole``. The limit in ``seconds`` is that of a run of edited cells
+        or of another setting; ``seed`` is noted in the records.
         """
         self.units, begun = _named(over), time.perf_counter()
         self.own = self._own()
         if _asking:
             raise _Asked(self, unit, seed)
-        made = self.compute(unit, seed=seed) if self.full else []
-        stored = {}
+        made, stored = self.compute(unit, seed=seed) if self.full else [], {}
         if self.full or not self.own:
             stored = {name: known.frame for name in self.units if (known := self._unit(name))}
         computed = {} if self.full else self._computed(unit, _named(quick), stored, seconds)
         self.seconds = time.perf_counter() - begun
-        allowed = tolerances(self.entry.id)
-        rows = []
-        for name in self.units:
-            old, new = stored.get(name), computed.get(name)
-            if old is not None and new is not None:
-                self.compared.append(compare(old, new, allowed, part=True, peers=stored.values()))
-            rows.append(_filled(new, old, COMPUTED if name in made else PUBLISHED))
+        allowed, both = tolerances(self.entry.id), [name for name in self.units if name in stored and name in computed]
+        peers = stored.values()
+        self.compared = [compare(stored[name], computed[name], allowed, part=True, peers=peers) for name in both]
+        sources = {name: COMPUTED if name in made else PUBLISHED for name in self.units}
+        rows = [_filled(computed.get(name), stored.get(name), source) for name, source in sources.items()]
         if not any(map(len, rows)):
             reasons = "; ".join(dict.fromkeys(self.left_out.values()))
             raise ExecutionError(f"{self.entry.id}: no unit gave a number ({reasons}). {'' if self.full else REMEDY}")

@@ -1,8 +1,4 @@
-"""What a stored result was made with: the commit, the lock, the linear algebra, its data, and declared versions.
-
-A record states these; of them the data and the declared versions decide whether it counts (:mod:`.store`). Whether
-code that was edited since matters is found by computing again (:mod:`.verify`).
-"""
+"""What a stored result was made with: the commit, the lock, the linear algebra, its data, and declared versions."""
 
 import contextlib
 import subprocess
@@ -17,25 +13,22 @@ from . import data as datasets
 from . import paths, records
 from .errors import RegistryError
 
-#: The version of what ``data/versions.yml`` does not name.
-FIRST = 1
 
-
-def _git(*words: str) -> str | None:
-    """What git says of the checkout; None if there is no git, no repository, or the answer is no."""
-    with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
-        command = ["git", "--no-optional-locks", "-C", str(paths.root()), *words]  # several ask at once
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return None
+def _git(*words: str) -> str:
+    """What git says of the checkout, if there is one; several ask at once."""
+    command = ["git", "--no-optional-locks", "-C", str(paths.root()), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def commit() -> tuple[str, bool | None]:
     """The commit of the checkout, and whether what decides numbers differs from it; ``unknown`` outside of git."""
-    # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
-    if (found := _git("rev-parse", "--show-prefix", "HEAD")) is None or not found.startswith("\n"):
-        return "unknown", None
-    decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
-    return found.strip(), bool(_git("status", "--porcelain", "--", *decides))
+    with contextlib.suppress(FileNotFoundError, subprocess.CalledProcessError):
+        found = _git("rev-parse", "--show-prefix", "HEAD")
+        # An unpacked archive may lie in a checkout of something else, whose commit says nothing about it.
+        if found.startswith("\n"):
+            decides = ["src", "notebooks", "experiments.yml", "pyproject.toml", "requirements.lock"]
+            return found.strip(), bool(_git("status", "--porcelain", "--", *decides))
+    return "unknown", None
 
 
 def environment() -> dict[str, object]:
@@ -59,13 +52,12 @@ def checksums(dataset: object) -> dict[str, str]:
 
 
 def versions(experiment_id: str, methods: Iterable[object]) -> dict[str, int]:
-    """Declared versions of a protocol and of the methods that it ran (``data/versions.yml``)."""
+    """Declared versions of a protocol and, but for the first, of the methods that it ran (``data/versions.yml``)."""
     path = paths.data("versions.yml")
     given = _declared(path.read_bytes()) if path.is_file() else {}
     known = given.get("methods") or {}
-    own = {f"method {name}": known[name] for name in sorted({str(method) for method in methods} & known.keys())}
-    found = {name: version for name, version in own.items() if version != FIRST}
-    return {"protocol": (given.get("protocols") or {}).get(experiment_id, FIRST)} | found
+    found = {f"method {name}": known[name] for name in {str(method) for method in methods} if known.get(name, 1) != 1}
+    return {"protocol": (given.get("protocols") or {}).get(experiment_id, 1)} | found
 
 
 @lru_cache(maxsize=4)

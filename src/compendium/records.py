@@ -1,7 +1,4 @@
-"""Rows and records as text: one canonical form, so that equal results are equal bytes; and files never half written.
-
-And what readings of all papers ask of rows: their order by method, and their spread over splits, seeds or draws.
-"""
+"""Rows and records as text, equal results in equal bytes, and files never half written; order and spread of rows."""
 
 import contextlib
 import csv
@@ -11,7 +8,6 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -36,13 +32,9 @@ ONCE = "EVENSPAN_ONCE"
 
 def computed_once(name: str) -> pd.DataFrame | None:
     """A table that a build computed for all of its pages; None outside of a build."""
-    folder = os.environ.get(ONCE)
-    return _computed(Path(folder) / f"{name}.json").copy() if folder else None
-
-
-@lru_cache(maxsize=16)
-def _computed(path: Path) -> pd.DataFrame:
-    return pd.DataFrame(**json.loads(path.read_text(encoding="utf-8")), dtype=object)
+    if not (folder := os.environ.get(ONCE)):
+        return None
+    return pd.DataFrame(**json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8")), dtype=object)
 
 
 def write(path: Path, content: bytes) -> None:
@@ -68,13 +60,9 @@ def content_of(table: Path, sha256: str) -> bytes:
 
 
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:
-    """Rows of one answer: a row for each metric, with the same ``dataset``, ``method``, ``k``, ``split``, ``protocol``.
+    """A row for each metric, with the same ``key``: the columns ``TIDY`` and perhaps others.
 
-    A value that is None has the ``reason`` why there is no number; so has the pair ``(None, reason)``.
-
-    >>> tidy({"error": 0.5}, dataset="compas", method="PCA", k=2, split=0, protocol="released")[0]["value"]
-    0.5
-    """
+    A value that is None has the ``reason`` why there is no number; so has the pair ``(None, reason)``."""
     found = []
     for metric, value in values.items():
         value, why = value if isinstance(value, tuple) else (value, reason if value is None else "")
@@ -111,11 +99,7 @@ STATISTICS = {
 
 
 def spread(rows: pd.DataFrame, by: Sequence[str], *statistics: str, number: str | None = None) -> pd.DataFrame:
-    """Some of the ``STATISTICS`` of the values of rows that agree in the columns ``by``, a column each.
-
-    In the order of the rows, without those that have a blank in ``by``; ``number`` is the name of a column that says
-    how many values there are.
-    """
+    """Some of the ``STATISTICS`` of the values of rows that agree in the columns ``by``, and their ``number``."""
     wanted = {name: STATISTICS[name] for name in statistics} | ({number: "count"} if number else {})
     return rows.groupby(list(by), sort=False)["value"].agg(**wanted).reset_index()
 
@@ -166,11 +150,6 @@ def checked(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         row = frame.loc[bare, key].iloc[0].to_dict()
         raise ResultError(f"{source}: {row} has no finite value and no reason; state it in a column 'reason'.")
     return frame
-
-
-def read(path: Path) -> dict:
-    """A record."""
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def to_json(record: Mapping) -> bytes:

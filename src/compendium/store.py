@@ -1,12 +1,12 @@
 """What is stored: one CSV and one record for each execution of an experiment, and which of it counts.
 
-The rows of all units of an execution stand in one CSV, sorted; the record beside it has the digest of the CSV and, of
-every unit, parameters, command, seed, checksum of the data, declared versions, commit, lock, linear algebra and
-seconds. A unit counts as long as the data and the declared versions are those of its record.
+The rows of all units of an execution stand in one CSV, sorted; the record beside it has the digest of the CSV and says
+how every unit was computed. A unit counts as long as the data and the declared versions are those of its record.
 """
 
 import csv
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -60,10 +60,7 @@ class Unit:
 
 
 def read_results(experiment_id: str, **where: object) -> pd.DataFrame:
-    """Stored rows of an experiment that count, the name of their unit in ``task``; all columns also if there are none.
-
-    ``where`` names the rows that are needed: a column with its value, or with a list of values.
-    """
+    """Stored rows that count, the name of their unit in ``task``; ``where`` gives columns their value, or a list."""
     experiment(experiment_id)  # an unknown name is an error
     rows = _joined(*(unit for unit in units_of(experiment_id).values() if not unit.changed)).copy()
     for column, wanted in where.items():
@@ -72,10 +69,7 @@ def read_results(experiment_id: str, **where: object) -> pd.DataFrame:
 
 
 def full(experiment_id: str, *every: str, **where: object) -> pd.DataFrame:
-    """Stored rows as :func:`read_results` gives them: some, and some with each value wanted in the columns ``every``.
-
-    Without them a :class:`MissingNumbersError` says that what rests on them waits.
-    """
+    """The same, of which there have to be some, and some with each value that is wanted in the columns ``every``."""
     rows = read_results(experiment_id, **where)
     if rows.empty or any(set(where[column]) - set(rows[column]) for column in every):
         raise MissingNumbersError(f"Not all is stored of {experiment_id}. Compute it: set profile to 'full'.")
@@ -83,12 +77,9 @@ def full(experiment_id: str, *every: str, **where: object) -> pd.DataFrame:
 
 
 def archived(name: str) -> tuple[pd.DataFrame, dict]:
-    """Rows that no code here computes again, and their record: the commits that computed them, when, by which command.
-
-    They lie in ``data/results/archive``, and are shown with that label and never counted as computed.
-    """
+    """Rows that no code here computes again, never counted as computed, and their record: commits, command, when."""
     path = paths.data("results", "archive", f"{name}.csv")
-    record = records.read(path.with_suffix(".json"))
+    record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     return records.frame(_rows(records.content_of(path, record["sha256"]))), record
 
 
@@ -106,7 +97,7 @@ def units_at(path: Path) -> Mapping[str, Unit]:
 
 
 def summary(experiment_id: str) -> str:
-    """How many units are stored, and how many of them do not count: ``24 units, 3 of other data or versions``."""
+    """How many units are stored, and how many of them do not count."""
     units = units_of(experiment_id).values()
     changed = sum(bool(unit.changed) for unit in units)
     return f"{len(units)} units" + (f", {changed} of other data or versions" if changed else "")
@@ -114,7 +105,7 @@ def summary(experiment_id: str) -> str:
 
 @lru_cache(maxsize=512)
 def _read(path: Path, *_: tuple[int, int]) -> Mapping[str, Unit]:
-    record, rows = records.read(path), {}
+    record, rows = json.loads(path.read_text(encoding="utf-8")), {}
     for row in _rows(records.content_of(path.with_suffix(".csv"), record["sha256"])):
         rows.setdefault(row.pop("task"), []).append(row)
     return {name: Unit(record["experiment"], name, rows[name], unit, path) for name, unit in record["units"].items()}
@@ -154,9 +145,6 @@ def write(experiment_id: str, units: Mapping[str, Unit], path: Path) -> None:
     of_units = {name: unit.record for name, unit in units.items()}
     record = {"experiment": experiment_id, "sha256": records.digest(content), "units": of_units}
     records.write(path, records.to_json(record))
-
-
-# -- where it is --------------------------------------------------------------------------------------------------
 
 
 def cells_of(experiment_id: str) -> Path:

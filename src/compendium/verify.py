@@ -20,11 +20,7 @@ Found = Comparison | workers.Failed
 
 
 def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = "") -> list[tuple[str, str]]:
-    """Stored units that count, each with its experiment: all, or with ``seconds`` a sample drawn by the seed.
-
-    The sample is of units that took so many seconds together when they were stored. Of experiments that are named it
-    has two units of each method in any case, as far as there are two.
-    """
+    """Stored units that count, each with its experiment: all, or a sample of so many ``seconds`` drawn by the seed."""
     names = [experiment(name).id for name in ids] or list(catalogue())
     units = {(name, one.name): one for name in names for one in store.units_of(name).values() if not one.changed}
     if seconds is None:
@@ -36,7 +32,7 @@ def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = 
         group = task[0], frozenset(units[task].methods)
         seen[group] += 1
         took = units[task].record["seconds"]
-        if (ids and seen[group] <= 2) or took <= left:
+        if (ids and seen[group] <= 2) or took <= left:  # of an experiment that is named two of each method
             found.append(task)
             left -= took
     return sorted(found)

@@ -45,10 +45,7 @@ def compute(
     seed: object = None,
     jobs: int | None = None,
 ) -> dict[str, Failed]:
-    """Compute units, ``jobs`` at once, and store each as it ends; what failed and why.
-
-    ``tasks`` has the parameters of units by name, ``homes`` the files of the records of those that are to be computed.
-    """
+    """Compute the units that have ``homes``, the files of their records, and store each as it ends; what failed."""
     made, failed = provenance.environment(), {}
 
     def work(name: str) -> tuple[pd.DataFrame, float]:
@@ -76,10 +73,7 @@ def rows_of(unit: Callable, task: Mapping, source: str) -> pd.DataFrame:
 
 
 def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iterator[tuple[str, object]]:
-    """What ``work`` gives for each name, or why it failed, as they end, ``jobs`` at once.
-
-    A process is forked from this one, so that the work may be a function of a notebook.
-    """
+    """What ``work``, perhaps of a notebook, gives for each name in a fork, or why it failed; ``jobs`` at once."""
     context = multiprocessing.get_context("fork")
     waiting, running = list(reversed(names)), {}
     try:
@@ -88,9 +82,8 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(work, name, there))
-                with _held():  # what a signal raises in a fork's hooks would be lost
-                    process.start()
-                    running[here] = name, process
+                process.start()
+                running[here] = name, process
                 there.close()
             for here in wait(list(running)):
                 name, process = running.pop(here)
@@ -105,20 +98,6 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
         for _, process in running.values():
             process.kill()
             process.join()
-
-
-@contextlib.contextmanager
-def _held() -> Iterator[None]:
-    """Inside, a signal waits."""
-    late: list[int] = []
-    before = {number: signal.signal(number, lambda one, _: late.append(one)) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-        if late:
-            signal.raise_signal(late[0])
 
 
 def _work(work: Callable[[str], object], name: str, there: Connection) -> None:

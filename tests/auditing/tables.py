@@ -1,10 +1,10 @@
 """Tables with troubles and groups that differ in a known way, and samples and audits of them; each audit made once."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_diabetes
 
 import evenspan
 from evenspan.auditing.sample import Points, Sample
@@ -21,24 +21,16 @@ def people(n: int = 400, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     sex = rng.choice(["female", "male"], n, p=[0.35, 0.65])
     race = rng.choice(["a", "b", "c"], n, p=[0.6, 0.3, 0.1])
-    frame = pd.DataFrame(
-        {
-            "customer": np.arange(1000, 1000 + n),
-            "name": [f"person {i:05d}" for i in range(n)],
-            "sex": sex,
-            "race": race,
-            "age": np.round(rng.normal(40, 12, n) + 3 * (sex == "male"), 1),
-            "income": np.round(np.exp(rng.normal(10, 0.5, n) + 0.2 * (race == "a")), 2),
-            "job": rng.choice(["clerk", "cook", "smith, black", "nurse"], n, p=[0.4, 0.3, 0.2, 0.1]),
-            "married": rng.choice(["no", "yes"], n),
-            "employed": rng.random(n) < 0.8,
-            "joined": (pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), "D")).strftime(
-                "%Y-%m-%d"
-            ),
-            "country": "here",
-            "relation": np.where(rng.random(n) < 0.1, "other", np.where(sex == "female", "wife", "husband")),
-        }
-    )
+    frame = pd.DataFrame({
+        "customer": np.arange(1000, 1000 + n), "name": [f"person {i:05d}" for i in range(n)], "sex": sex, "race": race,
+        "age": np.round(rng.normal(40, 12, n) + 3 * (sex == "male"), 1),
+        "income": np.round(np.exp(rng.normal(10, 0.5, n) + 0.2 * (race == "a")), 2),
+        "job": rng.choice(["clerk", "cook", "smith, black", "nurse"], n, p=[0.4, 0.3, 0.2, 0.1]),
+        "married": rng.choice(["no", "yes"], n), "employed": rng.random(n) < 0.8,
+        "joined": (pd.Timestamp("2015-01-01") + pd.to_timedelta(rng.integers(0, 3000, n), "D")).strftime("%Y-%m-%d"),
+        "country": "here",
+        "relation": np.where(rng.random(n) < 0.1, "other", np.where(sex == "female", "wife", "husband")),
+    })  # fmt: skip
     frame["accepted"] = np.where(rng.normal(size=n) + (frame["age"] - 40) / 12 > 0, "yes", "no")
     return frame
 
@@ -49,12 +41,6 @@ def troubled(n: int = 400) -> pd.DataFrame:
     frame.loc[np.flatnonzero(frame["sex"] == "female")[:40], "income"] = np.nan
     frame.loc[frame.index[::23], "job"] = None
     return frame
-
-
-def diabetes() -> pd.DataFrame:
-    """scikit-learn's diabetes data: ten measurements of 442 patients in their own units, progression after a year."""
-    frame = load_diabetes(as_frame=True, scaled=False).frame.rename(columns={"target": "progression"})
-    return frame.assign(sex=np.where(frame["sex"] == 1, "first", "second"))
 
 
 # -- samples made from arrays ----------------------------------------------------------------------------------------
@@ -77,16 +63,6 @@ def frame(X: np.ndarray, labels: np.ndarray, name: str = "team") -> pd.DataFrame
     return table.assign(**{name: labels, "hired": np.where(X[:, 0] + noise > 0, "yes", "no")})
 
 
-class Names:
-    """Stands for an encoder: nothing but the names of the features."""
-
-    def __init__(self, names):
-        self.names = names
-
-    def get_feature_names_out(self):
-        return np.array(self.names)
-
-
 def sample(X, labels, *, held=0.4, n_blocks=40, attribute="team", y=None, seed=0) -> Sample:
     """A sample as it is kept of a table, the features as they are."""
     names = [f"x{j}" for j in range(X.shape[1])]
@@ -101,8 +77,9 @@ def sample(X, labels, *, held=0.4, n_blocks=40, attribute="team", y=None, seed=0
     counts = pd.Series(labels).value_counts(sort=False)
     columns = pd.DataFrame({"column": names, "kind": "numeric", "used as": "number", "proxy": "", "note": ""})
     groups = pd.DataFrame({"attribute": attribute, "group": counts.index, "small": counts.to_numpy() < 30, "note": ""})
+    encoder = SimpleNamespace(get_feature_names_out=lambda: np.array(names))
     return Sample(
-        "table", len(X), len(X), columns, groups, Names(names), (attribute,), None if y is None else "hired",
+        "table", len(X), len(X), columns, groups, encoder, (attribute,), None if y is None else "hired",
         moments["fitting"], moments.get("held out", {}), *points,
     )  # fmt: skip
 

@@ -1,6 +1,5 @@
 """The whole audit: the theorems in its tables, the pipeline that its numbers are of, and what it refuses."""
 
-import json
 import warnings
 
 import numpy as np
@@ -9,12 +8,12 @@ import pytest
 
 import evenspan
 from evenspan.auditing.evaluation import COLUMNS
-from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods, fit_method
-from evenspan.auditing.writing import file_names, harmless
+from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods
+from evenspan.auditing.writing import file_names
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS
 
-from .tables import frame, rows, sample
+from .tables import frame, rows
 
 
 def value(table, **where):
@@ -43,7 +42,6 @@ def test_equal_means_and_equal_losses_on_the_fitting_part_and_nobody_below_the_f
         scale = value(mine, method="PCA", metric="average error")["value"]
         assert value(mine, method="Fair PCA", metric="mean distance")["value"] < 1e-10 * np.sqrt(scale)
         assert value(mine, method="PCA", metric="mean distance")["value"] > 0.01 * np.sqrt(scale)
-        # Equal losses exist for two groups at every number of components.
         assert value(mine, method="Min-max loss", metric="loss gap")["value"] < 1e-7 * scale
         assert value(mine, method="PCA", metric="loss gap")["value"] > 1e-4 * scale
         assert mine[mine["metric"] == "average error"].sort_values("value")["method"].iloc[0] == "PCA"
@@ -56,16 +54,12 @@ def test_equal_means_and_equal_losses_on_the_fitting_part_and_nobody_below_the_f
 
 def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, table):
     raw = table.drop(columns=["team", "hired"])
+    seen = found.tables["methods"]
     for method in ("PCA", "Min-max loss", "LEACE"):
         pipeline = found.pipeline(method, k=2)
-        T = pipeline.transform(raw)
-        assert T.shape == (len(table), 2)
-        estimator = pipeline[-1]
-        X = pipeline[0].transform(raw)
-        rebuilt = T @ estimator.subspace_.V.T + estimator.mean_
-        squares = ((np.asarray(X) - rebuilt) ** 2).sum(axis=1)
+        T, X, estimator = pipeline.transform(raw), pipeline[0].transform(raw), pipeline[-1]
+        squares = ((np.asarray(X) - T @ estimator.subspace_.V.T - estimator.mean_) ** 2).sum(axis=1)
         # Nobody kept which rows were held out; both parts together are all rows.
-        seen = found.tables["methods"]
         mine = seen[(seen["method"] == method) & (seen["k"] == 2) & (seen["metric"] == "error")]
         for group in ("g0", "g1"):
             counts = found.sample.groups.set_index("group").loc[group]
@@ -87,22 +81,16 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
 def test_tables_are_tidy_and_whole(found):
     seen = found.tables["methods"]
     assert list(seen.columns) == COLUMNS
-    assert set(seen["method"]) == set(found.methods)
     assert not seen.duplicated(["attribute", "k", "method", "part", "group", "metric"]).any()
     numbers = seen.dropna(subset=["value", "low", "high"])
-    assert len(numbers) > 500
     assert ((numbers["low"] <= numbers["value"] + 1e-9) & (numbers["value"] <= numbers["high"] + 1e-9)).mean() > 0.99
-    assert set(found.tables["pca"]["method"]) == {"PCA"}
     assert {"target AUC", "linear AUC", "kernel AUC", "selection rate"} <= set(found.tables["pca"]["metric"])
-    assert set(found.tables["frontier"]["k"]) == {found.recommendation["team"]["means"].k}
-    assert found.tables["recommendation"]["concern"].tolist() == ["means", "errors", "classification"]
     assert repr(found).startswith("Audit(table: 1,800 rows, 5 features, 11 methods)\n  team, means: scaled mean dist")
 
 
 def test_unless_asked_k_retains_most_of_the_variance_and_the_target_is_asked_for(table):
     seen = evenspan.audit(table, sensitive="team", methods=["Fair PCA"], concern="means", n_boot=50)
     k = seen.recommendation["team"]["means"].k
-    assert list(seen.recommendation["team"]) == ["means"]
     assert set(seen.estimators) == {("team", name, k) for name in ("PCA", "Fair PCA")}
     shares = seen.estimators["team", "PCA", k].explained_variance_ratio_.cumsum()
     assert shares[k - 1] >= 0.8 > shares[k - 2]
@@ -110,18 +98,18 @@ def test_unless_asked_k_retains_most_of_the_variance_and_the_target_is_asked_for
     assert not evenspan.audit(table, sensitive="team", target="hired", k=1, n_boot=50).settings["warnings"]
 
 
-def test_the_same_seed_gives_the_same_tables(table):
+def test_the_same_seed_gives_the_same_tables_and_names_choose_methods(table):
     def run(seed):
         return evenspan.audit(
             table, sensitive="team", k=[2], methods=["Fair PCA", "INLP"], n_boot=50, random_state=seed
         )
 
-    first, again, other = run(3), run(3), run(4)
-    for name, one in first.tables.items():
-        same, two = (x[x["metric"] != "seconds"] if "metric" in x else x for x in (one, again.tables[name]))
-        pd.testing.assert_frame_equal(same, two)
-    differs = other.tables["methods"]["value"].to_numpy() != first.tables["methods"]["value"].to_numpy()
-    assert differs.mean(axis=0) > 0.5
+    first, again, other = (run(seed).tables["methods"].query("metric != 'seconds'") for seed in (3, 3, 4))
+    pd.testing.assert_frame_equal(first, again)
+    assert (other["value"].to_numpy() != first["value"].to_numpy()).mean(axis=0) > 0.5
+    assert chosen_methods(None, [3, 2]) == QUICK
+    assert not set(chosen_methods(None, [3])) & set(BINARY)
+    assert chosen_methods("all", [2]) == tuple(METHODS)
 
 
 def test_a_group_of_a_few_rows_is_left_out_and_that_is_said():
@@ -147,43 +135,19 @@ def test_as_many_components_as_directions_leave_nobody_an_error():
     assert seen.recommendation["team"]["errors"].method in ("", "PCA")
 
 
-def test_methods_on_points_are_fitted_to_points_and_say_so(table):
-    seen = sample(*rows((1100, 700), d=5))
-    moments, points = seen.moments("team"), seen.fitting_points
-    whole = fit_method("INLP", (1, 2), moments, points, "team", 0)
-    assert whole[2].estimator.feature_names_in_.tolist() == list(moments.feature_names)
-    few = type(points)(points.X[::4], points.groups[::4])
-    told = fit_method("MMD PCA", (2,), moments, few, "team", 0)
-    assert f"Fitted to {few.n} of the" in told[2].note
-
-
-def test_which_methods():
-    assert chosen_methods(None, [2]) == QUICK
-    assert not set(chosen_methods(None, [3])) & set(BINARY)
-    assert set(chosen_methods(None, [3, 2])) == set(QUICK)
-    assert chosen_methods("all", [2]) == tuple(METHODS)
-    assert chosen_methods(["Fair PCA"], [2]) == ("PCA", "Fair PCA")
-
-
 def test_what_is_refused(table):
     for change, error, told in (
         ({"k": 5}, ComponentsError, "at most 4"),
         ({"k": []}, ConfigurationError, "k is empty"),
         ({"k": 0}, FairError, "k=0"),
-        ({"k": 2.5}, FairError, "k=2.5"),
         ({"n_boot": 10**12}, FairError, "n_boot=1,000,000,000,000; needed are at most 100,000 draws"),
-        ({"k": "two"}, FairError, "'two'"),
         ({"n_boot": 3}, FairError, "n_boot=3"),
         ({"concern": "fairness"}, ConfigurationError, "'means', 'errors'"),
         ({"methods": ["PCAs"]}, ConfigurationError, "'PCAs'"),
-        ({"methods": []}, ConfigurationError, "no name"),
         ({"random_state": "x"}, ConfigurationError, "random_state"),
     ):
         with pytest.raises(error, match=told):
             evenspan.audit(**({"table": table, "sensitive": "team", "target": "hired"} | change))
-
-
-# -- a folder --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -197,18 +161,13 @@ def small(found, monkeypatch):
 def test_a_folder_is_written_whole(small, tmp_path, table):
     paths = small.write(tmp_path / "report")
     assert all(path.is_file() for path in paths)
-    assert {path.name for path in tmp_path.rglob("*") if path.parent.name in (tmp_path.name, "report")} == {
-        "report", "report.html", "settings.json", "tables", "figures", "transformers",
-    }  # fmt: skip
     kept = evenspan.load(tmp_path / "report" / "transformers" / "team-leace.npz")
     raw = table.drop(columns=["team", "hired"])
     k = small.recommendation["team"]["means"].k
     np.testing.assert_array_equal(kept.transform(raw), small.pipeline("LEACE", k).transform(raw))
     again = pd.read_csv(tmp_path / "report" / "tables" / "methods.csv", keep_default_na=False, na_values=[""])
     assert len(again) == len(small.tables["methods"])
-    settings = json.loads((tmp_path / "report" / "settings.json").read_text())
-    assert settings["answers"][0].startswith("team, means: ")
-    assert str(tmp_path) not in json.dumps(settings)
+    assert str(tmp_path) not in (tmp_path / "report" / "settings.json").read_text()
 
 
 def test_what_no_audit_wrote_or_somebody_changed_is_never_deleted(small, tmp_path, monkeypatch):
@@ -224,9 +183,8 @@ def test_what_no_audit_wrote_or_somebody_changed_is_never_deleted(small, tmp_pat
         small.write(folder)
     assert (folder / "tables" / "pca.csv").read_text() == "changed"
     small.write(folder, overwrite=True)
-    assert [(folder / name).read_text()[:7] for name in ("letter.txt", "tables/mine.csv", "tables/pca.csv")] == [
-        "mine", "mine", "attribu",
-    ]  # fmt: skip
+    texts = [(folder / name).read_text()[:4] for name in ("letter.txt", "tables/mine.csv", "tables/pca.csv")]
+    assert texts == ["mine", "mine", "attr"]
     with pytest.raises(ConfigurationError, match="is a file"):
         small.write(folder / "letter.txt", overwrite=True)
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -241,10 +199,6 @@ def test_what_no_audit_wrote_or_somebody_changed_is_never_deleted(small, tmp_pat
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_text_that_a_spreadsheet_would_compute_is_written_as_text():
-    cells = ["=1+1", "+A1", "-x", "@SUM(A1)", "\t=1", "plain", "", "-5", "+2.5e3", "a=b", np.nan, None, 7]
-    shown = ["'=1+1", "'+A1", "'-x", "'@SUM(A1)", "'\t=1", *cells[5:]]
-    table = pd.DataFrame({"column": cells, "value": np.linspace(-1.0, 1.0, len(cells))})
-    assert harmless(table)["column"].astype(object).map(repr).tolist() == [repr(cell) for cell in shown]
+def test_names_of_files():
     names = file_names(["sex x race", "Fair PCA (covariance)", "../..", "a b", "a-b", "a b-2"])
     assert list(names.values()) == ["sex-x-race", "fair-pca-covariance", "file", "a-b", "a-b-2", "a-b-2-2"]

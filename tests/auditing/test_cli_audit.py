@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evenspan.auditing import command, notebook
-from evenspan.auditing.progress import Progress, progress_of
+from evenspan.auditing.progress import progress_of
 from evenspan.auditing.recommend import CONCERNS
 from evenspan.core.errors import ConfigurationError
 
@@ -58,9 +58,8 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     assert "report.html" in out
     assert sum(line.startswith("team, ") for line in out.splitlines()) == 3
     assert "Methods for team" in err  # progress, a line each
-    assert {path.name for path in folder.iterdir()} == {
-        "report.html", "audit.ipynb", "tables", "figures", "transformers", "settings.json",
-    }  # fmt: skip
+    names = {"report.html", "audit.ipynb", "tables", "figures", "transformers", "settings.json"}
+    assert {path.name for path in folder.iterdir()} == names
     assert [path.name for path in folder.parent.iterdir()] == ["report"]
     executed = json.loads((folder / "audit.ipynb").read_text())
     assert all(cell["execution_count"] for cell in executed["cells"] if cell["cell_type"] == "code")
@@ -71,28 +70,20 @@ def test_from_a_table_to_a_report_and_again_with_other_parameters(table):
     # The notebook that lies there is itself a notebook with parameters, and writes its folder anew.
     import papermill
 
-    papermill.execute_notebook(
-        folder / "audit.ipynb", folder / "audit.ipynb", {**_given(executed), "k": [3]}, cwd=folder, progress_bar=False
-    )
+    given: dict = {}
+    exec(next("".join(c["source"]) for c in executed["cells"] if "injected" in str(c["metadata"])), {}, given)
+    path = folder / "audit.ipynb"
+    papermill.execute_notebook(path, path, given | {"k": [3]}, cwd=folder, progress_bar=False)
     assert set(pd.read_csv(folder / "tables" / "methods.csv")["k"]) == {3}
     code, _, err = run(table.name, *QUICK, "-o", "außen/report", cwd=table.parent)
     assert (code, "audit.ipynb" in err, "--overwrite" in err) == (2, True, True)  # it was changed
 
 
-def _given(executed: dict) -> dict:
-    injected = [c for c in executed["cells"] if "injected-parameters" in c["metadata"].get("tags", [])]
-    names: dict = {}
-    exec("".join(injected[0]["source"]), {}, names)
-    return names
-
-
 @pytest.mark.slow
 def test_an_error_and_an_interruption_are_one_line_and_leave_nothing(table):
     code, _, err = run(table.name, "--sensitive", "colour", "-o", "report", cwd=table.parent)
-    said = [line for line in err.splitlines() if line.startswith("Error: ")]
-    assert (code, len(said), "Traceback" in err) == (2, 1, False)
-    assert "colour" in said[0]
-    assert "team" in said[0]
+    (said,) = [line for line in err.splitlines() if line.startswith("Error: ")]
+    assert (code, "colour" in said, "team" in said, "Traceback" in err) == (2, True, True, False)
     code, out, err = run(table.name, *QUICK, "--bootstrap", "20000", "-o", "report", cwd=table.parent, interrupt=True)
     assert (code, out, err.splitlines()[-1:]) == (130, "", ["Interrupted. Nothing was written to report."])
     assert "Traceback" not in err
@@ -107,11 +98,9 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
     (table.parent / "mine" / "letter.txt").touch()
     for words, said in (
         ("-k 3..1", "-k '3..1' cannot be read"),
-        ("-k many", "3, or 2,5, or 1..10"),
-        ("-k 0..2", "cannot be read"),
+        ("-k 0..2", "3, or 2,5, or 1..10"),
         ("--missing ignore", "error, drop, mean, indicator"),
-        ("--concern losses", "'means', 'errors', 'classification', 'all'"),
-        ("-m all -m LEACE", "--methods all goes with no other"),
+        ("-m all -m LEACE", "methods has 'all'"),
         ("-o .", "is in ., where the report goes"),
         ("-o mine", "1 file(s) that no audit wrote, or that were changed since (letter.txt)"),
         ("-o './my::people.csv'", "is a file"),
@@ -128,7 +117,7 @@ def test_options_and_progress(capsys):
     assert [command.sizes(text) for text in ("3", "2,5", "1..4, 9,2")] == [[3], [2, 5], [1, 2, 3, 4, 9]]
     assert (*CONCERNS, "all") == command.CONCERNS
     heard: list = []
-    for progress in (lambda *step: heard.append(step), True, False, Progress()):
+    for progress in (lambda *step: heard.append(step), True, False):
         told = progress_of(progress)
         told.stage("reading", 2)
         told.advance()

@@ -13,7 +13,7 @@ from evenspan.auditing.read import open_table
 from evenspan.auditing.sample import read_sample
 from evenspan.core.errors import ConfigurationError, DataError, FairError, LimitError
 
-from .tables import diabetes, people
+from .tables import people
 
 
 def lines(*rows: str, end: str = "\n") -> str:
@@ -30,8 +30,6 @@ TITLED = lines("Report of 2023", "", "sex,age,pay", "f,30,1.5", "m,40,2.5", "f,5
 BARE = lines("39,State-gov,77516,Male", "50,Private,83311,Male", "38,State-gov,215646,Female", "28,Private,4,Male")
 #: What is written, the options, and the columns as they are read, or what is asked.
 FILES = [
-    # -- numbers as people write them
-    ("plain", column("x", "1.5", "2", "-3e2", ".5"), {}, {"x": [1.5, 2, -300, 0.5]}),
     ("decimal comma", column("x", "1,75", "2,5", "3"), {}, {"x": [1.75, 2.5, 3]}),
     ("German", GERMAN, {}, {"pay": [1234.5, 987.5, 12345]}),
     ("Swiss", column("pay", "1'234.50", "987", "12\u2019345"), {}, {"pay": [1234.5, 987, 12345]}),
@@ -41,38 +39,27 @@ FILES = [
     ("minus sign", column("x", "\u22121,5", "+2"), {}, {"x": [-1.5, 2]}),
     ("two conventions", column("x", "1.75", "1,75", "2"), {}, {"x": ["1.75", "1,75", "2"]}),
     ("thousand or one", column("pay", "987", "12,345"), {}, "column 'pay' 12.345 or 12345.*--thousands ','"),
-    ("the same, points", column("pay", "987", "12.345"), {}, "Every point of .*--decimal '.' or --thousands '.'"),
+    ("the same, points", column("pay", "987", "12.345"), {}, "Every '.' of .*--decimal '.' or --thousands '.'"),
     ("the same in tabs", column("pay", "987", "12,345", sep="\t"), {}, "12.345 or 12345"),
     ("beside 1,75", lines("a;b", "12.345;1,75", "7.000;1,80"), {}, "12.345 or 12345"),
     ("beside 1.75", lines("a,b", "12.345,1.75", "7.000,1.80"), {}, {"a": [12.345, 7], "b": [1.75, 1.8]}),
     ("told: thousands", column("pay", "987", "12,345"), {"thousands": ","}, {"pay": [987, 12345]}),
     ("told: decimal", column("pay", "987", "12,345"), {"decimal": ","}, {"pay": [987, 12.345]}),
     ("told: both", lines("a;b", "12.345;1,75"), {"decimal": ",", "thousands": "."}, {"a": [12345], "b": [1.75]}),
-    ("told, not so", column("x", "1.75", "2"), {"decimal": ","}, {"x": ["1.75", "2"]}),
-    ("zero point", column("x", "0.123", "12.345"), {}, {"x": [0.123, 12.345]}),
     ("zip codes", column("zip", "01067", "10115"), {}, {"zip": ["01067", "10115"]}),
     ("long numbers", column("no", "12345678901234567", "7"), {}, {"no": ["12345678901234567", "7"]}),
     ("infinite", column("x", "inf", "-Infinity", "1"), {}, {"x": [np.inf, -np.inf, 1]}),
     ("units", column("x", "5 %", "$7", "1,5 €"), {}, {"x": ["5 %", "$7", "1,5 €"]}),
-    ("yes and no", column("x", "yes", "no"), {}, {"x": ["yes", "no"]}),
-    # -- missing cells
     ("gaps", column("x", "", "None", "\\N", "1", "?"), {}, {"x": [np.nan, np.nan, np.nan, 1, np.nan]}),
-    ("gaps of text", column("x", "a", "NULL", " ", "nan"), {}, {"x": ["a", None, None, None]}),
-    # -- separators, quotation marks, encodings
-    ("bars", column("x", "1", "2", sep="|"), {}, {"x": [1, 2]}),
     ("sep=", "sep=;\n" + column("x", "1,5", "2"), {}, {"x": [1.5, 2]}),
     ("blanks", lines("a, b", "1, x", "2,  y "), {}, {"a": [1, 2], "b": ["x", "y"]}),
     ("quoted", lines('"a","b"', '"1","x, ""y""\nz"', '"2","w"'), {}, {"a": [1, 2], "b": ['x, "y"\nz', "w"]}),
     ("separators of lines", column("a\x0bb", "u\u2028v", "w\x85x\x1c."), {}, {"a\x0bb": ["u\u2028v", "w\x85x\x1c."]}),
-    ("line ends of Windows", lines("a,b", "1,2", end="\r\n"), {}, {"a": [1], "b": [2]}),
     ("UTF-8 with a mark", b"\xef\xbb\xbf" + '"größe";b\n1,5;2\n'.encode(), {}, {"größe": [1.5], "b": [2]}),
     ("UTF-16", GERMAN.encode("utf-16"), {}, {"pay": [1234.5, 987.5, 12345]}),
     ("Windows", "a,b\nMüller,2\n".encode("cp1252"), {}, "not encoded as UTF-8.*iconv"),
-    ("Windows, names", "größe,b\n1,2\n".encode("cp1252"), {}, "not encoded as UTF-8"),
     ("an open quotation mark", lines("a,b", '1,"x', "2,y"), {}, "never closed"),
     ("short line", lines("a,b", "1,2", "3", "4,5"), {}, "more or fewer cells than the 2 names.*got 1: 3"),
-    ("long line", lines("a,b", "1,2", "1,2,3", "4,5"), {}, "more or fewer cells"),
-    # -- names
     ("title", TITLED, {}, "line 1 'Report of 2023' does not name.*--skip-rows 2"),
     ("title with commas", lines("Report, 2023,", "id,sex,age", *["1,f,30"] * 3), {}, "--skip-rows 1"),
     ("units", lines("sex,age", "-,years", *["f,30"] * 3), {}, "line 2 .*holds no number.*delete that line"),
@@ -80,18 +67,13 @@ FILES = [
     ("no names", BARE, {}, "first line looks like data.*--no-header"),
     ("no names of text", lines("Male,yes", "Female,no", "Male,no"), {}, "'Male' is also a value.*--no-header"),
     ("no names, told", BARE, {"header": False}, {"column 1": [39, 50, 38, 28]}),
-    ("names that are values", lines("x,other", "a,other", "b,b"), {"header": True}, {"other": ["other", "b"]}),
     ("years are names", lines("land,2019,2022", "a,1,2", "b,3,4"), {}, {"2019": [1, 3]}),
     ("positions are names", lines("0,1,2", "5,6,7", "8,9,9"), {}, {"0": [5, 8]}),
-    ("numbers are no names", lines("5.1,3.5", "4.9,3.0"), {}, "'5.1' would be the name"),
     ("twice the same name", lines("a,b,a", "1,2,3"), {}, "more than one column named 'a'"),
-    ("no name", lines(",a", "7,1", "3,2"), {}, {"column 1": [7, 3], "a": [1, 2]}),
     ("row names of R", lines('"a","b"', '"r1",1,2', '"r2",3,4'), {}, {"column 1": ["r1", "r2"], "a": [1, 3]}),
     ("separators at the end", lines("a,b", "1,2,", "1,4,"), {}, {"a": [1, 1], "b": [2, 4]}),
     ("an empty file", "\n\n", {}, "is empty"),
-    ("names alone", "a,b\n", {}, "no rows"),
-    ("NUL", b"a,b\n1,\0\n", {}, "no text in UTF-8"),
-    ("a name that is none", "a" * 1001 + ",b\n1,2\n", {}, "cannot name a column"),
+    ("a name that is none", "a" * 1001 + ",b\n1,2\n", {}, "cannot name anything"),
 ]  # fmt: skip
 
 
@@ -105,12 +87,11 @@ def test_a_text_file_has_one_reading_or_is_asked_about(tmp_path, content, option
         return
     frame = open_table(str(path), **options).frame
     for name, cells in expected.items():
-        numeric = isinstance(cells[0], int | float)
-        assert (frame[name].dtype.kind == "f") == numeric
-        found = (
-            frame[name].tolist() if numeric else frame[name].astype(object).where(frame[name].notna(), None).tolist()
-        )
-        assert found == pytest.approx(cells, nan_ok=True) if numeric else found == cells
+        if isinstance(cells[0], int | float):
+            assert frame[name].dtype.kind == "f"
+            assert frame[name].tolist() == pytest.approx(cells, nan_ok=True)
+        else:
+            assert frame[name].astype(object).where(frame[name].notna(), None).tolist() == cells
 
 
 RNG, N = np.random.default_rng(0), 120
@@ -142,43 +123,30 @@ def test_what_looks_like_numbers_or_dates_and_is_not_read_so_is_a_warning(tmp_pa
     assert read_sample(frame, sensitive="sex").warnings == ()
 
 
-@pytest.mark.parametrize("shuffled", [False, True])
-def test_a_written_row_index_is_left_out_also_of_a_sample_of_rows(tmp_path, shuffled):
-    frame = people(200).sample(90, random_state=0) if shuffled else people(200)
-    for again in (False, True):
-        frame.to_csv(tmp_path / "t.csv")
-        table = open_table(tmp_path / "t.csv").frame
-        sample = read_sample(pd.read_csv(tmp_path / "t.csv") if again else tmp_path / "t.csv", sensitive="sex")
-        first = sample.columns.iloc[0]
-        assert (first["kind"], first["used as"]) == ("id-like", "left out")
-        assert "the row index, which was written" in first["note"]
-        assert any("taken for numbers of rows: " in note.lower() for note in sample.notes)
-    assert use_of(table["age"], index=True).used == "number"
+@pytest.mark.parametrize("frame", [people(200), people(200).sample(90, random_state=0)], ids=["whole", "sample"])
+def test_a_written_row_index_is_left_out(tmp_path, frame):
+    frame.to_csv(tmp_path / "t.csv")
+    for source in (tmp_path / "t.csv", pd.read_csv(tmp_path / "t.csv")):
+        sample = read_sample(source, sensitive="sex")
+        assert "the row index, which was written" in sample.columns["note"][0]
+        assert any("Left out, with the reason" in note for note in sample.notes)
 
 
-WRITERS = {
-    "csv": lambda frame, path: frame.to_csv(path, index=False),
-    "csv.gz": lambda frame, path: frame.to_csv(path, index=False),
-    "csv.xz": lambda frame, path: frame.to_csv(path, index=False),
-    "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    "txt": lambda frame, path: frame.to_csv(path, index=False, sep="|", encoding="utf-16"),
-    "parquet": lambda frame, path: frame.to_parquet(path),
-    "feather": lambda frame, path: frame.to_feather(path),
-    "xlsx": lambda frame, path: frame.to_excel(path, index=False),
-}
+TEXTS = {"csv": {}, "csv.gz": {}, "csv.bz2": {}, "tsv": {"sep": "\t"}, "txt": {"sep": "|", "encoding": "utf-16"}}
+WRITERS = {kind: ("to_csv", {"index": False} | options) for kind, options in TEXTS.items()}
+WRITERS |= {"parquet": ("to_parquet", {}), "feather": ("to_feather", {}), "xlsx": ("to_excel", {"index": False})}
 
 
 @pytest.mark.parametrize("kind", WRITERS)
 def test_every_kind_of_file_gives_the_rows_that_were_written(tmp_path, kind):
-    frame, path = people(200), tmp_path / f"people.{kind}"
-    WRITERS[kind](frame, path)
+    frame, path, (writer, options) = people(200), tmp_path / f"people.{kind}", WRITERS[kind]
+    getattr(frame, writer)(path, **options)
     table = open_table(path)
     assert table.columns == tuple(frame)
-    expected = frame if kind in ("parquet", "feather", "xlsx") else frame.astype({"employed": str})
+    expected = frame.astype({"employed": str}) if kind in TEXTS else frame
     for name in frame:
         assert table.frame[name].tolist() == expected[name].tolist(), name
-    uses = [use_of(one[name]) for one in (table.frame, frame) for name in frame]
-    assert uses[: frame.shape[1]] == uses[frame.shape[1] :]
+        assert use_of(table.frame[name]) == use_of(frame[name])
 
 
 def test_data_frames_folders_and_the_index_of_a_frame(tmp_path):
@@ -193,28 +161,23 @@ def test_data_frames_folders_and_the_index_of_a_frame(tmp_path):
     assert table.notes == ("name: the index of a data frame, not read",)
     texts = pd.DataFrame({"sex": ["f", "m"], "pay": ["1.234,5", "7"], "zip": ["01067", "10115"]})
     assert open_table(texts).frame["pay"].tolist() == ["1.234,5", "7"]  # types of a frame are its owner's
-    told = open_table(texts, decimal=",", thousands=".").frame
-    assert told["pay"].tolist() == [1234.5, 7]
-    assert told["zip"].tolist() == texts["zip"].tolist()
+    assert open_table(texts, decimal=",", thousands=".").frame.equals(texts.assign(pay=[1234.5, 7]))
 
 
 def test_sheets_of_a_workbook(tmp_path):
     path = tmp_path / "t.xlsx"
     with pd.ExcelWriter(path) as book:
         people(5).to_excel(book, sheet_name="first", index=False)
-        diabetes().to_excel(book, sheet_name="second", index=False, startrow=2, startcol=1)
-        titled = pd.DataFrame(
-            [["Report of 2023", None, None], [None] * 3, ["sex", "age", "x"], ["f", 1, "None"], ["m", 2, 3]]
-        )
-        titled.to_excel(book, sheet_name="third", index=False, header=False)
-    assert "the first of 2 sheets" not in str(open_table(path).notes)
+        people(9).to_excel(book, sheet_name="second", index=False, startrow=2, startcol=1)
+        titled = [["Report of 2023", None, None], [None] * 3, ["sex", "age", "x"], ["f", 1, "None"], ["m", 2, 3]]
+        pd.DataFrame(titled).to_excel(book, sheet_name="third", index=False, header=False)
     assert "the first of 3 sheets, 'first', was read" in open_table(path).notes[0]
     second = open_table(f"{path}::second")
-    pd.testing.assert_frame_equal(second.frame, diabetes(), check_dtype=False, rtol=1e-12)
+    assert second.frame["income"].tolist() == people(9)["income"].tolist()
     assert second.name == "t.xlsx::second"  # or the command of the report reads the first
     with pytest.raises(DataError, match=r"has no sheet 'secnd'\. Did you mean 'second'"):
         open_table(f"{path}::secnd")
-    with pytest.raises(DataError, match=r"'Report of 2023'.*--skip-rows 2"):
+    with pytest.raises(DataError, match="--skip-rows 2"):
         open_table(f"{path}::third")
     third = open_table(f"{path}::third", skip_rows=2)
     assert third.frame["age"].tolist() == [1, 2]
@@ -232,24 +195,18 @@ def test_what_was_read_as_missing_and_how_is_said(tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), "should end with .gz"),
-        ("t.csv", b"PK\3\4" + bytes(99), "should end with .xlsx"),
-        ("t.csv", "a,b\n1,2\n".encode("utf-16-le"), "no text in UTF-8"),
-        ("t.csv.gz", b"no gzip", "cannot be read"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), "no text in UTF-8"),
+        ("t.csv", b"PK\3\4" + bytes(99), "another kind than its ending"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n" * 999, mtime=0)[:30], "cannot be read"),
         ("t.parquet", b"a,b\n1,2\n", "cannot be read"),
-        ("t.feather", b"ARROW1", "cannot be read"),
-        ("t.xlsx", b"a,b\n1,2\n", "cannot be read"),
         ("t.json", b"{}", "with the ending .json are not read"),
-        ("people.csv", b"a,b\n1,2\n", "::first: only Excel workbooks"),
         ("people.csv", b"a,b\n1,2\n", "does not exist. Did you mean people.csv"),
     ],
 )
 def test_files_that_are_something_else_are_told(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    asked = {"::f": f"{name}::first", "doe": "peple.csv"}.get(message[:3], name)
     with pytest.raises(FairError, match=message):
-        open_table(tmp_path / asked)
+        open_table(tmp_path / name.replace("people", "peple"))
 
 
 def test_what_is_no_table_is_told(tmp_path, monkeypatch):
@@ -259,7 +216,6 @@ def test_what_is_no_table_is_told(tmp_path, monkeypatch):
         (frame.head(0), "has no rows"),
         (pd.DataFrame(index=range(3)), "has no columns"),
         (pd.concat([frame, frame["age"]], axis=1), "more than one column named 'age'"),
-        (pd.DataFrame({("a", "b"): [1]}), "names of 2 levels"),
     ):
         with pytest.raises(DataError, match=message):
             open_table(table)
@@ -270,6 +226,6 @@ def test_what_is_no_table_is_told(tmp_path, monkeypatch):
             read_sample(frame, sensitive="sex", **options)
     frame.to_csv(tmp_path / "t.csv")
     monkeypatch.setattr("evenspan.core.inputs.free_memory", lambda: 2**20)
-    monkeypatch.setattr("evenspan.auditing.text_files.TEXT_BYTES", 2**18)
+    monkeypatch.setattr("evenspan.auditing.read.TEXT_BYTES", 2**18)
     with pytest.raises(LimitError, match=r"would need .*GroupMoments\.from_batches"):
         open_table(tmp_path / "t.csv")

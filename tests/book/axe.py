@@ -1,4 +1,4 @@
-"""An open page by night, on paper, and in the eyes of axe-core: people who see little, listen, or have no mouse."""
+"""An open page by night, and in the eyes of axe-core: people who see little, listen, or have no mouse."""
 
 from pathlib import Path
 
@@ -9,8 +9,6 @@ TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
 #: Formulas are drawn glyph by glyph in the colour of the text round them, each with a copy in MathML to be read; visits
 #: of pages see to both. They are most elements of a derivation: before axe looks, a letter takes the place of each.
 ONE_LETTER = "() => document.querySelectorAll('mjx-container').forEach(e => e.replaceWith('x'))"
-#: A4 less its margins, in CSS pixels.
-PAPER = {"width": 672, "height": 1000}
 #: Contrast follows from a few computed values, and takes axe some 5 ms an element: it measures one of a kind. What
 #: is laid over the page is a kind of its own. axe has no opinion on the contrast of a single letter.
 ONE_COLOUR = """() => {

@@ -72,20 +72,3 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader, name, mod
         ".map(e => e.getAttribute('href'))"
     )
     assert set(links) <= {one["href"] for one in found}
-
-
-def test_search_and_the_mode_of_colours_work_without_a_mouse(open_page):
-    page = open_page("index.html")  # of somebody whose mode of colours nobody else gets
-    page.emulate_media(reduced_motion="reduce")
-    page.keyboard.press("Control+K")
-    page.wait_for_selector("#pst-search-dialog[open]")
-    assert page.evaluate("() => document.activeElement.matches('input[type=search]')")
-    page.keyboard.press("Escape")
-    assert page.locator("#pst-search-dialog[open]").count() == 0
-    modes = []
-    page.locator("button.theme-switch-button:visible").first.focus()
-    for _ in range(3):
-        page.keyboard.press("Enter")
-        modes.append(page.evaluate("() => document.documentElement.dataset.mode"))
-        page.wait_for_function("() => document.activeElement.matches('.theme-switch-button')")
-    assert set(modes) == {"light", "dark", "auto"}

@@ -5,59 +5,8 @@ import pytest
 
 from compendium.catalogue import experiment
 from compendium.ledger import table as ledger
-from compendium.ledger.verdicts import Result
-
-from ..sight import contrast, hexadecimal
 
 pytestmark = pytest.mark.browser
-
-KINDS = [one.name.lower() for one in Result]
-
-
-def test_four_doors_lead_somewhere(reader, html):
-    page = reader("index.html")
-    doors = page.locator(".doors a.sd-stretched-link")
-    targets = [doors.nth(place).get_attribute("href").partition("#")[0] for place in range(doors.count())]
-    assert len(set(targets)) == 4
-    assert "yours/index.html" in targets
-    for target in targets:
-        assert (html / target).is_file(), target
-
-
-def test_search_finds_a_word(reader):
-    page = reader("search.html?q=Binder")
-    page.wait_for_selector("#search-results li", timeout=20_000)
-    assert "Reproduce" in page.locator("#search-results").inner_text()
-    icon, field = (page.locator(f".bd-search {one}:visible").bounding_box() for one in (":is(i, svg)", "input"))
-    assert 0 < icon["x"] + icon["width"] <= field["x"], "the icon is beside the words"
-    assert page.trouble == []
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_marks_of_results_can_be_read(reader, theme):
-    page = reader("index.html")
-    colours = page.evaluate(
-        """([theme, kinds]) => {
-            document.documentElement.dataset.theme = theme;
-            const out = {ground: getComputedStyle(document.body).backgroundColor};
-            for (const name of kinds) {
-                const mark = document.createElement('span');
-                mark.className = `verdict verdict-${name}`;
-                mark.textContent = name;
-                document.querySelector('.bd-article').append(mark);
-                out[name] = getComputedStyle(mark).color;
-                out[`${name}-shape`] = getComputedStyle(mark, '::before').content;
-            }
-            return out;
-        }""",
-        [theme, KINDS],
-    )
-    ground = hexadecimal(colours.pop("ground"))
-    shapes = {name: colours.pop(name) for name in list(colours) if name.endswith("-shape")}
-    assert len(set(shapes.values())) == len(KINDS), "two results have the same shape"
-    for name, colour in colours.items():
-        assert contrast(hexadecimal(colour), ground) >= 4.5, name
-
 
 SHOWN = "table.ledger tbody tr:not([hidden])"
 
@@ -119,11 +68,6 @@ def test_the_address_of_a_number_lands_on_its_row(browser, site, width, scripts)
     covered = [box["y"] + box["height"] for one in (head, bar) if (box := one.bounding_box())]
     assert max(covered) <= top <= 900 - 40, "below what stays in place, inside the window"
     assert row.evaluate("row => getComputedStyle(row).outlineStyle") == "solid", "marked"
-    if width == 1400:
-        wide = page.eval_on_selector_all(
-            ".ledger-scroll", "all => all.filter(e => e.scrollWidth > e.clientWidth).length"
-        )
-        assert wide == 0, "all columns can be seen"
     context.close()
 
 

@@ -6,9 +6,8 @@ import pandas as pd
 import pytest
 from nbformat import v4
 
-from compendium import paths
 from compendium.book import experiment_page
-from compendium.catalogue import catalogue, experiment
+from compendium.catalogue import experiment
 
 SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("vu2022-toy")
 
@@ -114,14 +113,6 @@ def test_parameters_are_those_of_the_run_never_the_defaults():
         assert f"run {SEVERAL.id} -p dataset {name}" in text_of(tabs(cells)[name])
 
 
-def test_a_parameter_keeps_its_comment_and_its_type():
-    source = 'name = "a # b"  # text\nsize = 1e-5\nmany = "0, 1"  # λ\nquick = True'
-    given = {"name": 'say "λ"', "size": 2.0, "many": "0, 1", "quick": False}
-    assert experiment_page.with_values(source, given) == (
-        'name = "say \\"λ\\""  # text\nsize = 2.0\nmany = "0, 1"  # λ\nquick = False'
-    )
-
-
 def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
     cells = page(ALONE).cells
     whole = text_of(cells)
@@ -148,13 +139,3 @@ def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):
         "Of 3 printed numbers 1 as described, 1 not reproduced, 1 not a test (chance agreement 50 %)."
     )
     assert experiment_page.takeaway(experiment("vu2022-tables"), "letter") == ""
-
-
-def test_the_built_book_has_a_page_for_each_experiment_and_its_notebook_to_run(html):
-    for entry in catalogue().values():
-        page = (html / "experiments" / f"{entry.id}.html").read_text(encoding="utf-8")
-        for name in entry.executions:
-            assert len(entry.executions) == 1 or f'id="{name}"' in page
-        notebook = html / "_static" / entry.notebook
-        assert notebook.read_bytes() == (paths.root() / entry.notebook).read_bytes()
-        assert f'href="../_static/{entry.notebook}"' in page

@@ -79,16 +79,3 @@ def test_everything_can_be_reached_with_the_keyboard(opened):
     page.keyboard.press("Enter")
     assert page.locator(".explorer-numbers").is_visible()
     assert page.trouble == []
-
-
-def test_on_a_phone_nothing_is_cut_off(opened):
-    page = opened("?data=wine_quality")
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.reload()
-    ready(page)
-    assert page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth") <= 1
-    page.click(".explorer-table summary")
-    assert page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth") <= 1
-    box = page.locator(".explorer-picture").bounding_box()
-    assert box["width"] > 300
-    assert page.trouble == []

@@ -3,15 +3,15 @@
 Of pages that one template makes (classes, data cards, experiments) some are visited, others with every commit.
 
 What is wrong with a page is told together, under the names of the checks. By night only colours differ, and they come
-from the same style sheets on all pages: contrast is measured again on one page of each kind, which is also printed, and
-loaded on a phone, where the visit of a page narrows the window. With --exhaustive every page is such a page.
+from the same style sheets on all pages: contrast is measured again on one page of each kind, and with --exhaustive on
+every page.
 """
 
 import pytest
 
 from compendium import paths, provenance
 
-from .axe import PAPER, by_night, look_at
+from .axe import by_night, look_at
 
 pytestmark = pytest.mark.browser
 
@@ -40,31 +40,13 @@ READ = """async () => {
     images.forEach(i => { i.loading = 'eager' });
     await Promise.all(images.map(i => i.decode().catch(() => null)));
     const all = s => [...document.querySelectorAll(s)];
-    // In points at which it is shown; exponents and indices of a formula are as small as their line makes them.
-    const article = document.querySelector('.bd-article') || document.body, room = getComputedStyle(article);
-    const column = article.clientWidth - parseFloat(room.paddingLeft) - parseFloat(room.paddingRight);
-    const small = async i => {
-        const drawn = new DOMParser().parseFromString(await (await fetch(i.src)).text(), 'image/svg+xml');
-        const shown = i.clientWidth || Math.min(i.naturalWidth, column);
-        const scale = 0.75 * shown / drawn.documentElement.viewBox.baseVal.width;
-        const sizes = [...drawn.querySelectorAll('[id^=text_]')].map(g => Math.max(0,  // letters that are paths
-            ...[...g.querySelectorAll('text, tspan')].map(e => parseFloat(e.style.fontSize) || 0)));
-        const least = Math.min(...sizes);
-        return scale * least > 7.99 || least === Infinity ? [] : [`${(scale * least).toFixed(2)}: ${short(i)}`];
-    };
-    const drawings = images.filter(i => i.closest('.bd-article') && i.src.endsWith('.svg'));
-    const columns = all('.beside').map(e => ['.beside-text', '.beside-code'].map(
-        s => e.querySelector(s).getBoundingClientRect()));
     const ids = new Set();
     return {
         'ids that are given twice': all('[id]').map(e => e.id).filter(id => ids.has(id) || !ids.add(id)),
         'images that do not load': images.filter(i => !i.naturalWidth).map(short),
         'images without an alternative text': images.filter(i => !(i.alt || '').trim()).map(short),
-        'text of figures below 8 points': (await Promise.all(drawings.map(small))).flat(),
         'formulas that were not typeset': all('.math').filter(e => !e.querySelector('mjx-container')).map(short),
         'formulas with an error': all('mjx-merror, [data-mjx-error]').map(e => e.textContent),
-        'derivations that are not left of their code, inside the screen': columns.filter(
-            ([text, code]) => text.right > code.left || code.right > window.innerWidth).length,
     };
 }"""
 #: Rows that wait until they are scrolled to are laid out together: one by one it takes five times as long.
@@ -83,46 +65,9 @@ NARROW = """() => {
         }
         return true;
     };
-    // Where its box is scrolled, the first column of a table stays, on a ground of its own. Drawings keep their size.
-    const leaves = t => {
-        const box = t.closest('.table-scroll, .pst-scrollable-table-container, .ledger-scroll, .ledger-grids, .output');
-        if (!box || box.scrollWidth <= box.clientWidth + 1 || t.querySelector('tbody [rowspan]')) return false;
-        box.scrollLeft = 100;
-        const firsts = [...t.rows].map(r => r.cells[0]), first = firsts.at(-1);
-        const out = Math.min(...firsts.map(e => e.getBoundingClientRect().left)) - box.getBoundingClientRect().left;
-        box.scrollLeft = 0;
-        return out < -2 || /, 0\\)|transparent/.test(getComputedStyle(first).backgroundColor);
-    };
     return {
-        'tables without their first column': all('.bd-article table').filter(leaves).map(short),
-        'drawings that a phone makes smaller': all('.bd-article img[width]').filter(
-            i => i.offsetWidth && i.offsetWidth < i.getAttribute('width')).map(short),
         'pixels wider than a phone': Math.max(document.scrollingElement.scrollWidth - window.innerWidth - 1, 0),
         'what a phone cuts off': all('.bd-article :not(mjx-container *)').filter(apart).slice(0, 5).map(short),
-        'derivations that are not above their code on a phone': all('.beside').filter(e => {
-            const [text, code] = ['.beside-text', '.beside-code'].map(
-                s => e.querySelector(s).getBoundingClientRect());
-            return code.top < text.bottom - 1;
-        }).length,
-    };
-}"""
-PRINTED = """() => {
-    const all = s => [...document.querySelectorAll(s)];
-    const aside = ['.bd-sidebar-primary', '.bd-sidebar-secondary', '.bd-header-article', '.prev-next-area',
-        '#pst-back-to-top', 'a.headerlink', 'button.copybtn', '.skip-link'];
-    const cut = e => {
-        const box = e.getBoundingClientRect();
-        return box.width > 1 && box.right > window.innerWidth + 1;
-    };
-    const white = getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)';
-    const title = document.querySelector('.bd-article h1');
-    return {
-        'paper that is not white': white ? [] : [getComputedStyle(document.body).backgroundColor],
-        'what belongs to the screen and is printed': aside.filter(
-            s => all(s).some(e => e.getBoundingClientRect().height > 0)),
-        'a title that is not printed': title.checkVisibility() ? [] : [title.outerHTML.slice(0, 120)],
-        'what paper cuts off': all('.bd-article :is(img, svg, pre, table, td, th, p, li)').filter(cut)
-            .slice(0, 5).map(e => e.outerHTML.slice(0, 120)),
     };
 }"""
 BARE = """() => [...document.querySelectorAll('.bd-article mjx-container')].filter(e =>
@@ -165,17 +110,6 @@ OPEN_ALL = """() => {
 }"""
 
 
-def printed(page) -> dict:
-    """The page on paper, which is the article alone, by day, with nothing cut off."""
-    page.set_viewport_size(PAPER)
-    page.emulate_media(media="print")
-    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
-    found = page.evaluate(PRINTED)
-    page.emulate_media(media="screen")
-    page.wait_for_function("() => document.documentElement.dataset.theme === 'dark'")
-    return found
-
-
 def test_there_are_pages(html):
     assert {"index.html", "ledger.html"} <= {*PAGES}
 
@@ -197,8 +131,6 @@ def test_page(reader, name, request):
         page.set_viewport_size(wide)
         by_night(page)
         wrong[f"{bare}, by night"] = page.evaluate(BARE)
-    if name in KINDS and name != "search.html":  # its answers are for the screen
-        wrong |= printed(page)
     wrong["trouble while it was open"] = list(page.trouble)
     # From here on the page is taken apart.
     if name == "ledger.html" or not exhaustive:
@@ -211,18 +143,6 @@ def test_page(reader, name, request):
         wrong["by night"] = look_at(page, rules=["color-contrast", "link-in-text-block"])
         page.evaluate("() => { document.documentElement.dataset.theme = 'light' }")
     wrong["by day"] = look_at(page, sheets=name in KINDS)
-    assert {check: found for check, found in wrong.items() if found} == {}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in KINDS else pytest.mark.exhaustive) for name in PAGES]
-)
-def test_page_loaded_on_a_phone(open_page, name):
-    page = open_page(name, **PHONE)
-    page.evaluate(TOGETHER)
-    wrong = page.evaluate(NARROW)
-    wrong["trouble while it was open"] = list(page.trouble)
-    page.evaluate(OPEN_ALL)
-    page.wait_for_timeout(200)
+    page.set_viewport_size(PHONE)
     wrong["what scrolls and cannot be reached"] = look_at(page, rules=["scrollable-region-focusable", "meta-viewport"])
     assert {check: found for check, found in wrong.items() if found} == {}

@@ -35,13 +35,10 @@ def _value(name: str):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_method_says_problem_guarantee_cost_and_source(name):
+def test_a_method_says_guarantee_cost_and_source_and_leads_to_its_chapter_and_experiments(name):
     doc = inspect.getdoc(getattr(evenspan, name))
     for part in ("Parameters", "Attributes", "Guarantees", "Complexity", "References", "Examples"):
         assert f"\n{part}\n---" in doc, part
 
-
-@pytest.mark.parametrize("name", METHODS)
-def test_a_method_leads_to_its_chapter_and_its_experiments(name):
     assert ("Derived in" in api.used(name)) == (name != "KernelKMeans")  # which is derived nowhere
     assert "Run by" in api.used(name)

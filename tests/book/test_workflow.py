@@ -1,5 +1,6 @@
 """The workflow and the pages: parsed, complete, and consistent with the list of experiments."""
 
+import json
 import re
 import subprocess
 import sys
@@ -13,17 +14,9 @@ from compendium.catalogue import catalogue
 ROOT = paths.root()
 
 
-def dry_run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-
-
 def test_the_full_workflow_parses_and_knows_every_run():
-    run = dry_run("--cores", "1", "--forceall", "full")
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--nolock", "--cores", "1", "--forceall", "full"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     for name, entry in catalogue().items():
         for execution in entry.runs:
@@ -55,13 +48,14 @@ NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_notebook_shows_its_experiment(path):
-    import json
-
     raw = json.loads(path.read_text(encoding="utf-8"))
     code = [cell for cell in raw["cells"] if cell["cell_type"] == "code"]
     assert not any(cell["outputs"] or cell["execution_count"] for cell in code), "committed with outputs"
     notebook = pages.read(path)
-    assert "profile" in pages.defaults(notebook)
+    space = {}
+    exec(next(c.source for c in notebook.cells if "parameters" in c.metadata.get("tags", ())), {}, space)
+    (entry,) = (one for one in catalogue().values() if ROOT / one.notebook == path)
+    assert space == entry.parameters | {"profile": "embedded"}
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     assert sum("study.run(" in source for source in sources) == 1
     assert sum("protocol.study(" in source for source in sources) == 1

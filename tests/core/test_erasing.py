@@ -91,7 +91,6 @@ def test_vanished_weights_end_the_iteration_without_changing_it():
     np.testing.assert_allclose(model.projection_, P, atol=1e-8)
     means = np.array([PAIR.rows(label).mean(axis=0) for label in PAIR.labels])[PAIR.groups]
     assert fitted(Sample(10.0 * (PAIR.X - means), PAIR.groups)).n_iter_ == 0  # equal means: there is nothing to find
-    assert min(fitted(Sample(far * PAIR.X, PAIR.groups)).n_iter_ for far in (1e-6, 1e8)) > 0  # no weights of rounding
 
 
 def test_the_first_classifier_is_removed_though_the_majority_beats_it():

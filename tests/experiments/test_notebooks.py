@@ -16,7 +16,6 @@ from compendium import own
 from compendium.catalogue import catalogue, experiment
 from compendium.papers.lee2023 import scale
 from compendium.protocol import cells
-from compendium.store import units_of
 from evenspan.core.errors import ConfigurationError, FairError
 
 FILE = """
@@ -72,11 +71,7 @@ class NoGroups:
     def fit(self, X, y=None):
         return self
 """
-DIABETES, KIND, KINDS = (
-    {"dataset": "sklearn_diabetes"},
-    {"groups": "who", "target": "kind"},
-    {"groups": "who", "classes": "kind"},
-)
+KIND, KINDS = {"groups": "who", "target": "kind"}, {"groups": "who", "classes": "kind"}
 WHO = {"groups": "who"}
 #: By notebook a setting; with ``groups`` it is of a table of the reader's own.
 SETTINGS = {
@@ -158,16 +153,10 @@ def file(tmp_path):
     return tmp_path / "mine.py"
 
 
-def test_no_seed_where_nothing_is_drawn():
-    assert not any("seed" in unit.record for unit in units_of("rathore2025-tables").values())
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "said"),
     [
-        ("rathore2025-tables", {"dataset": "nowhere"}, "nowhere"),
         ("rathore2025-tables", {"largest": 99}, "largest=99"),
-        ("vu2022-tables", {"dataset": "energy", "k": 99, "splits": 1, "rates": "0.1"}, "99"),
         ("vu2022-components", {"dataset": "biodeg", "groups": "sex"}, "biodeg has its groups and label"),
         ("across-methods", {"dataset": "nowhere"}, "needed is a CSV file or one of default_credit"),
     ],

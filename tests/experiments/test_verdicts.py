@@ -26,9 +26,7 @@ def verdict(published, ours, digits=2, rules=RULES, **given):
         ("78.1", 78.1051, 2, False),
         ("78.1", 78.13, 1, True),  # the same number in a column printed with one decimal
         ("0.3", 0.1 + 0.2, 15, True),  # noise of binary sums only
-        ("0.125", 0.135, 2, False),
         ("-0.5", 0.5, 2, False),
-        ("30000", 30001.0, 0, False),
         ("93.64", 0.9364, 2, False),  # a share is not a percentage
     ],
 )
@@ -97,7 +95,6 @@ def test_rules_that_cannot_be_meant_are_refused(toy_checkout):
     whole = path.read_text(encoding="utf-8")
     for place, value, said in (
         (["close", "standard_errors"], -0.1, r"close\.standard_errors\s+Input should be greater than or equal to 0"),
-        (["findings"], None, "findings"),
         (RULE, {"value": 3}, r"V14\.data sets\.words\s+Field required"),
         (RULE, {"value": "1e-9", "words": "a"}, r"(?s)valid number.*1\.0e-9, not 1e-9"),
     ):

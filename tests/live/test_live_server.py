@@ -6,7 +6,6 @@ import urllib.request
 
 import pytest
 
-from compendium.book import pages as book
 from compendium.catalogue import catalogue
 from compendium.errors import RegistryError
 from compendium.live import pages
@@ -45,7 +44,9 @@ def test_a_page_has_the_notebook_and_a_field_for_each_parameter(name):
         page = pages.page(f"experiments/{name}", execution)
         values = {field["name"]: field["value"] for field in page["parameters"]}
         assert values == entry.arguments(execution)
-        assert book.defaults(page["notebook"]) == values
+        space = {}
+        exec(next(c.source for c in page["notebook"].cells if "parameters" in c.metadata.get("tags", ())), {}, space)
+        assert space == values
         given = {key: str(value) for key, value in values.items()}
         cell = next(c for c in page["notebook"].cells if "parameters" in c.metadata.get("tags", ()))
         assert pages.parameters(f"experiments/{name}", given) == cell.source

@@ -1,13 +1,10 @@
-"""Tables of the comparison: the floor below a frontier, what halving a gap costs, chapters and titles."""
+"""Tables of the comparison: the floor below a frontier, and what halving a gap costs."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from compendium.papers.across import tables
-from compendium.papers.across.protocol import DATASETS
-from compendium.paths import root
-from evenspan.methods import METHODS
 
 
 @pytest.fixture
@@ -29,11 +26,3 @@ def test_a_gap_that_cannot_be_halved_has_no_price(curve):
     cheap, dear = (tables.prices(curve.assign(gap=curve["gap"] + more)).iloc[0] for more in (0.0, 1.0))
     assert (cheap["half of it costs"], dear["half of it costs"]) == ("+11.82%", "impossible")
     assert cheap["the smallest costs"] == dear["the smallest costs"] == "+30.00%"
-
-
-def test_every_method_has_a_chapter_and_every_data_set_a_title_of_its_own():
-    assert set(tables.CHAPTERS) == set(METHODS)
-    assert all((root() / "book" / f"{page}.md").is_file() for page in tables.CHAPTERS.values())
-    titles = tables.labels()
-    assert list(titles) == list(DATASETS)
-    assert len(set(titles.values())) == len(DATASETS)

@@ -20,10 +20,3 @@ def test_every_finding_has_one_section_on_the_page_of_its_paper(paper):
     for part in re.split(r"^\(finding-(?=[a-z-]+\)=)", text, flags=re.MULTILINE)[1:]:
         assert re.findall(r'findings\.(?:show|about)\("([a-z-]+)"\)', part) == [part.partition(")=")[0]]
         assert "findings.show(" in part or "assert " in part, "nothing in the section could be false"
-
-
-def test_the_overview_types_no_result():
-    """Prose may name theorem numbers, but no decimal fraction and no share."""
-    text = (BOOK / "findings" / "index.md").read_text(encoding="utf-8")
-    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    assert re.findall(r"\d+\.\d+|\d+ ?%", prose) == []

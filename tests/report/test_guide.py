@@ -1,13 +1,15 @@
-"""The guide's table of methods is what the methods do, and its messages are those given."""
+"""The guide's table of methods is what the methods do, and its messages are those given; checks of chapters."""
 
 import warnings
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import evenspan
 from compendium import paths
 from compendium.book import guide
+from compendium.book.checks import agree
 from compendium.book.guide import told
 from evenspan.core.errors import ExecutionError, GroupError
 from evenspan.methods import METHODS
@@ -61,3 +63,10 @@ def test_silence_and_anything_else_are_errors_of_the_page():
         raise KeyError("other")
     with pytest.raises(ExecutionError, match="gave RuntimeWarning: odd"), told(UserWarning):
         warnings.warn("odd", RuntimeWarning, stacklevel=1)
+
+
+def test_two_sides_that_agree_say_by_how_much_and_others_are_refused():
+    assert agree([100.0, 1.0], [100.0, 1.0 + 1e-9]) == pytest.approx(1e-11)  # of the largest entry
+    assert agree(np.full(3, 1e-12), np.zeros(3), atol=1e-9) == 1e-12  # nothing to be relative to
+    with pytest.raises(AssertionError):
+        agree([1.0, 2.0], [1.0, 2.0 + 1e-6])

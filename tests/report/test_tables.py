@@ -2,8 +2,6 @@
 
 import re
 
-import pandas as pd
-
 from compendium import paths, protocol
 from compendium.book import tables
 from compendium.papers.kleindessner2023 import claims as from_results
@@ -19,12 +17,8 @@ def classes(markup: str) -> set[str]:
 def study(dataset: str, k: int) -> protocol.Study:
     """One whose rows are the stored ones."""
     found = protocol.study("kleindessner2023-table", dataset=dataset, k=k)
-    found.results, found.told = published(read_results("kleindessner2023-table", dataset=dataset, k=k)), ""
+    found.results = read_results("kleindessner2023-table", dataset=dataset, k=k).assign(source="published")
     return found
-
-
-def published(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.assign(source="published")
 
 
 def test_every_answer_carries_a_mark_of_the_style_sheet(reads):
@@ -58,7 +52,7 @@ def test_numbers_as_printed_and_no_number_is_a_dash():
 def test_links_lead_to_stored_files():
     shown = study("german", 2)
     shown.units = {"german-k2-pca": {"dataset": "german", "k": 2, "method": "PCA"}}
-    shown.results = published(read_results("kleindessner2023-table", dataset="german", k=2, method="PCA"))
+    shown.results = shown.results[shown.results["method"] == "PCA"]
     markup = tables.trail(shown).data
     found = re.findall(r'href="\.\./\.\./_static/results/full/(.*?)"', markup)
     assert found == [f"kleindessner2023-table/german-k2.{kind}" for kind in ("csv", "json")]

@@ -2,8 +2,7 @@
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
 data cards and the ledger are generated; sources and results are copied beside them so that pages can link to them.
-Jupyter Book's own command writes with one process. What did not change is not read again: a build that had a warning
-leaves nothing behind that could be kept, so that a kept page is one without.
+Jupyter Book's own command writes with one process. A build that had a warning leaves no page behind that could be kept.
 """
 
 import argparse
@@ -28,7 +27,8 @@ from evenspan.core.errors import ExecutionError, FairError
 from . import experiment_page
 from .pages import chapters
 
-SETTINGS = "settings.sha256"
+#: The folder of the sources with what decides how all pages are read and written.
+SETTINGS = "_settings"
 CARDS = """# Data cards
 
 One card for each data set: where it comes from, under which licence, who is in it, which groups are compared, what is
@@ -40,9 +40,7 @@ known to be wrong with it and what may not be concluded from it.
 def build(jobs: int) -> bool:
     """Write the book into ``_build/html``; whether it is without warnings."""
     root, html, doctrees = paths.root(), paths.build("html"), paths.build(".doctrees")
-    settings = doctrees / SETTINGS
-    # Where pages came or went, every page shows other contents.
-    if stage() or not settings.is_file() or settings.read_bytes() != _settings():
+    if stage():
         shutil.rmtree(doctrees, ignore_errors=True)
         shutil.rmtree(html, ignore_errors=True)
     failed = build_sphinx(
@@ -59,33 +57,23 @@ def build(jobs: int) -> bool:
     )
     if failed:
         shutil.rmtree(doctrees, ignore_errors=True)
-        return False
-    records.write(settings, _settings())
-    return True
-
-
-def _settings() -> bytes:
-    """A digest of what decides how pages are read and written, beside the pages."""
-    root = paths.root()
-    files = [root / "_config.yml", root / "requirements.lock", *sorted((root / "book" / "_ext").glob("*.py"))]
-    return records.digest(b"".join(file.read_bytes() for file in files)).encode()
+    return not failed
 
 
 def stage() -> bool:
-    """Assemble the source folder of the book; whether pages came or went."""
+    """Assemble the source folder of the book; whether every page changes: pages came or went, or settings changed."""
     root, target = paths.root(), paths.build("stage")
     generated = target / "reference" / "api"  # by autosummary, from the names in reference/api.md
     old = {path for path in target.rglob("*") if path.is_file() and generated not in path.parents}
-    made = dict(_contents(root))
-    for name, content in made.items():
-        path = target / name
-        if not path.is_file() or path.read_bytes() != content:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    new = {target / name for name in made}
-    for path in old - new:
+    made = {target / name: content for name, content in _contents(root)}
+    changed = [path for path, content in made.items() if path not in old or path.read_bytes() != content]
+    for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(made[path])
+    for path in old - made.keys():
         path.unlink()
-    return any(path.suffix in (".md", ".ipynb") for path in old ^ new)
+    pages = any(path.suffix in (".md", ".ipynb") for path in old ^ made.keys())
+    return pages or any(path.parent.name == SETTINGS for path in changed)
 
 
 def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
@@ -110,6 +98,8 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
     yield from _tree(paths.data("paper"), "_static/paper", "csv")
     for shown in (root / "CITATION.cff", paths.data("tolerances.yml")):
         yield f"_src/{shown.name}", shown.read_bytes()
+    for decides in (root / "_config.yml", root / "requirements.lock", *(root / "book" / "_ext").glob("*.py")):
+        yield f"{SETTINGS}/{decides.name}", decides.read_bytes()
     yield "_toc.yml", (root / "_toc.yml").read_bytes()
     for name in datasets.names():
         yield f"data/cards/{name}.md", datasets.card(name).encode()

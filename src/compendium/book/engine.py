@@ -56,7 +56,9 @@ class _Stream(io.StringIO):
         self._name, self._outputs = name, outputs
 
     def write(self, text: str) -> int:
-        if text:
+        if self._outputs and self._outputs[-1].get("name") == self._name:
+            self._outputs[-1]["text"] += text
+        elif text:
             self._outputs.append(new_output("stream", name=self._name, text=text))
         return len(text)
 

@@ -18,8 +18,8 @@ from evenspan.metrics.linear_map import map_errors
 from ..data import group_moments
 from ..data.registry import entry
 from ..looks import looks
-from ..papers.across import tables as across_tables
 from ..papers.across.protocol import DATASETS, Parts, fit_all, whole
+from ..papers.across.tables import CHAPTERS
 
 MOST_COMPONENTS = 10
 #: Directions of the boundary, counter-clockwise from the lower left: the frontier by one degree.
@@ -43,9 +43,9 @@ def method_points(found: GroupMoments, sizes: Iterable[int], chosen: Iterable[st
     rows, sizes = [], tuple(sizes)
     for name in chosen or [name for name, method in METHODS.items() if not method.points]:
         for k, fit in fit_all(name, sizes, Parts(found, found), 0).items():
-            errors = [None, None] if fit.answer is None else map_errors(found, fit.answer)
+            errors = [None, None] if fit.answer is None else map(_rounded, map_errors(found, fit.answer))
             rows.append((k, name, *errors, fit.reason))
-    return pd.DataFrame(rows, columns=["k", "method", "error_0", "error_1", "reason"])
+    return pd.DataFrame(rows, columns=["k", "method", "error_0", "error_1", "reason"], dtype=object)
 
 
 def data_set(name: str, chosen: Iterable[str] | None = None) -> dict:
@@ -61,12 +61,7 @@ def data_set(name: str, chosen: Iterable[str] | None = None) -> dict:
         "groups": [about.group_names.get(label, f"group {label}") for label in labels],
         "counts": found.counts.tolist(),
         "boundary": {str(k): boundary(JointRange.from_moments(found, k)) for k in sizes},
-        "points": {
-            str(k): [
-                [row.method, _rounded(row.error_0), _rounded(row.error_1), row.reason] for row in some.itertuples()
-            ]
-            for k, some in points.groupby("k")
-        },
+        "points": {str(k): some.drop(columns="k").to_numpy().tolist() for k, some in points.groupby("k")},
     }
 
 
@@ -84,27 +79,19 @@ def data() -> dict:
 def marks() -> list[dict]:
     """Colour and outline of every method of moments, as everywhere in the book, and the chapter that derives it."""
     found = looks([name for name, method in METHODS.items() if not method.points])
-    return [
-        {
-            "name": name,
-            "colour": look.colour,
-            "path": outline(look.marker),
-            "page": f"{across_tables.CHAPTERS[name]}.html",
-        }
-        for name, look in found.items()
-    ]
+    rows = [(name, look.colour, outline(look.marker), f"{CHAPTERS[name]}.html") for name, look in found.items()]
+    return [dict(zip(("name", "colour", "path", "page"), row, strict=True)) for row in rows]
 
 
 def outline(marker) -> str:
     """A marker of matplotlib as the path of an SVG drawing, one unit wide, upright where y grows downwards."""
-    style, parts = MarkerStyle(marker), []
+    style, drawn = MarkerStyle(marker), ""
     path = style.get_path().transformed(style.get_transform())
+    letters = {path.MOVETO: "M", path.LINETO: "L", path.CURVE3: "Q", path.CURVE4: "C"}
     for corners, code in path.iter_segments(simplify=False):
-        numbers = (
-            "" if code == path.CLOSEPOLY else " ".join(f"{x:.4g}" for x in (corners.reshape(-1, 2) * (1, -1)).flat)
-        )
-        parts.append({path.MOVETO: "M", path.LINETO: "L", path.CURVE3: "Q", path.CURVE4: "C"}.get(code, "Z") + numbers)
-    return "".join(parts)
+        drawn += letters.get(code, "Z")
+        drawn += " ".join(f"{x:.4g}" for x in (corners.reshape(-1, 2) * (1, -1)).flat) if code in letters else ""
+    return drawn
 
 
 def page(found: dict) -> HTML:
@@ -119,5 +106,5 @@ def page(found: dict) -> HTML:
     )
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if pd.isna(value) else float(f"{value:.9g}")
+def _rounded(value: float) -> float:
+    return float(f"{value:.9g}")

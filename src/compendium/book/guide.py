@@ -66,11 +66,7 @@ def sample() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @cache
 def facts() -> pd.DataFrame:
-    """One row for each method: its class, what it makes alike, the number of groups and what it says to three.
-
-    And whether it needs moments or rows, what its certificate is and says, whether it takes new rows, sensitive columns
-    of numbers and a favourable label, and its chapter.
-    """
+    """One row for each method: class, groups, moments or rows, certificate, what it takes and says, and its chapter."""
     makers = {name: (method.equalises, lambda m=method: m.make(2, 0)) for name, method in METHODS.items()}
     # A hundred rounds of an adversary's game say here what its ten thousand say.
     makers["RLACE"] = (METHODS["RLACE"].equalises, lambda: METHODS["RLACE"].make(2, 0).set_params(max_iter=100))
@@ -106,14 +102,7 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
 
 @contextmanager
 def told(*expected: type[BaseException], width: int = 84) -> Iterator[None]:
-    """Print what the block raises or warns of, in the words of a terminal, in lines that fit a narrow screen.
-
-    The block must give every error and warning in ``expected``, and no other; else the page has an error.
-
-    >>> with told(ZeroDivisionError):
-    ...     1 / 0
-    ZeroDivisionError: division by zero
-    """
+    """Print the errors and warnings of the block, which have to be ``expected``, in lines that fit a narrow screen."""
     raised = []
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")

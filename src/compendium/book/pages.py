@@ -15,6 +15,7 @@ import platform
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -29,7 +30,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from compendium import paths, records, workers
 from compendium.catalogue import catalogue
-from compendium.execution import COLOUR, check, clean_room, defaults, normalise, numeric_environment
+from compendium.execution import COLOUR, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
 
 from . import engine
@@ -75,10 +76,7 @@ def read(source: Path):
 def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute a notebook or chapter with ``parameters`` in an interpreter of its own and write the executed notebook.
 
-    Values are for names in the cell tagged ``parameters``; an unknown name or another type is an error. So is a cell
-    that raised or wrote to standard error.
-    """
-    check(parameters, defaults(read(source)), source)
+    A cell that wrote to standard error is an error, as one that raised."""
     command = [sys.executable, "-m", "compendium.book.pages", str(source), str(target)]
     command += ["--parameters", json.dumps(dict(parameters))]
     ended = subprocess.run(command, env=os.environ | environment(), capture_output=True, text=True)
@@ -96,12 +94,11 @@ def environment() -> dict[str, str]:
 
 def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
     """Execute ``source`` in this process, which serves for nothing else afterwards; see :func:`execute`."""
-    notebook = read(source)
-    check(parameters, defaults(notebook), source)
     logging.getLogger("papermill").setLevel(logging.ERROR)
-    with clean_room() as room:
-        prepared = room / "in.ipynb"
-        nbformat.write(notebook, prepared)
+    with tempfile.TemporaryDirectory() as room:
+        os.environ["IPYTHONDIR"] = room
+        prepared = Path(room) / "in.ipynb"
+        nbformat.write(read(source), prepared)
         try:
             result = papermill.execute_notebook(
                 str(prepared),
@@ -174,12 +171,8 @@ def pages() -> Iterator[Page]:
 
 
 def digest(one: Page) -> str:
-    """A digest of the declared inputs of a page.
-
-    These are its source and parameters; the library, the shared modules and data of the compendium; the rooms and the
-    stored results of the experiments that its source or its room names; and what is computed once for all pages, which
-    in turn depends on all rooms and results.
-    """
+    """A digest of the declared inputs of a page: source, parameters, library, shared modules and data, and of the
+    experiments that its source or room names rooms and results; and of what is computed once for all pages."""
     inputs = _files()
     if one.source is not None:
         text = one.source.read_text(encoding="utf-8")

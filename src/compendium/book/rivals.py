@@ -1,6 +1,7 @@
 """Evenspan and other libraries: what ``benchmarks/rivals`` measured, for the page that compares them."""
 
 import io
+import json
 
 import pandas as pd
 from matplotlib import pyplot as plt
@@ -39,7 +40,7 @@ PANELS = {
 
 def record() -> dict:
     """How it was measured: limits, environments, checksums of the data, the promises with their bounds."""
-    return records.read(paths.data("results", "rivals", "tasks.json"))
+    return json.loads(paths.data("results", "rivals", "tasks.json").read_text(encoding="utf-8"))
 
 
 def read() -> pd.DataFrame:
@@ -57,8 +58,7 @@ def lost(rows: pd.DataFrame) -> pd.Series:
 def beside(rows: pd.DataFrame) -> pd.DataFrame:
     """By method, over the tasks with two groups: medians of time and loss, over the control's of the same task.
 
-    Area and balance are medians of their own, ``held`` is the share of tasks in which the own promise held.
-    """
+    Area and balance are medians of their own, ``held`` is the share of tasks in which the own promise held."""
     order = list(dict.fromkeys(rows["method"]))
     asked = rows["balance"] + rows["smallest balance"]  # the measure of the promise is what is missing of it
     rows = rows.assign(**{"lost": lost, "balance kept": rows["smallest balance"] / asked})
@@ -102,8 +102,7 @@ def quality_figure(rows: pd.DataFrame) -> Figure:
 def promise_shares(rows: pd.DataFrame) -> pd.DataFrame:
     """By method and promise, over the tasks with two groups that ended: in which share it held, whoever gave it.
 
-    A method of which no task ended has a line for its own promise, without a share.
-    """
+    A method of which no task ended has a line for its own promise, without a share."""
     found = []
     for (kind, name), some in rows[rows["groups"] == 2].groupby(["kind", "method"], sort=False):
         ended, own = some[some["message"].isna()], some["promise"].iloc[0]

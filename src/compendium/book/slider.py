@@ -30,23 +30,9 @@ class Position(NamedTuple):
 
 
 def slider(fig: Figure, positions: Sequence[Position], *, label: str, alt: str, start: int, up: int = 2) -> HTML:
-    """The figure under a slider, which shows what belongs to one position, with its sentence below.
+    """The figure under a slider over ``positions``, whose meaning is ``label``, with the sentence of each below.
 
-    Parameters
-    ----------
-    fig : Figure
-        With the artists of all positions; afterwards it shows those of the start alone. In a notebook it is closed.
-    positions : sequence of Position
-        From left to right.
-    label : str
-        What the slider sets.
-    alt : str
-        The figure in words, whatever the position.
-    start : int
-        The position of the figure as published.
-    up : int
-        How many folders the page lies below the book's root.
-    """
+    It opens at position ``start``; ``alt`` is the figure in words, ``up`` the folders between page and root."""
     for place, position in enumerate(positions):
         for artist in position.artists:
             artist.set_gid(f"position-{place}")

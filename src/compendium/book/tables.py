@@ -25,10 +25,7 @@ _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
-    """Write ``frame`` where the book finds it, under a name that is unique in the book, and a link to it.
-
-    ``up`` is how many folders the page lies below the book's root.
-    """
+    """Write ``frame`` where the book finds it by its name, and a link to it, from ``up`` folders below the root."""
     rows = frame.to_csv(index=False, lineterminator="\n").encode()
     records.write(paths.build("numbers", f"{name}.csv"), rows)
     address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
@@ -44,9 +41,8 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
     label = f'role="region" aria-label="{html.escape(caption)}"'
     shown = f'<div class="table-scroll" tabindex="0" {label}>{body}</div>'
     if len(rows) > LONGEST_OPEN:
-        shown = (
-            f'<details class="long-table"><summary>{len(rows)} rows: {html.escape(caption)}</summary>{shown}</details>'
-        )
+        head = f"<summary>{len(rows)} rows: {html.escape(caption)}</summary>"
+        shown = f'<details class="long-table">{head}{shown}</details>'
     return HTML(shown)
 
 
@@ -55,17 +51,14 @@ def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
     entry, rows = experiment(experiment_id), ledger()
     named = rows["dataset"].isin(entry.published_datasets.get(dataset, ()))
     cells = rows[rows["cell"].str.rpartition("/")[0].isin(entry.published) & named & (rows["k"] == str(k))]
-    numbers = {"mean": cells["published"], "std": cells["published_std"]}
-    return (
-        cells[["method", "metric"]].assign(**{n: pd.to_numeric(v) for n, v in numbers.items()}) if len(cells) else None
-    )
+    numbers = {"mean": pd.to_numeric(cells["published"]), "std": pd.to_numeric(cells["published_std"])}
+    return cells[["method", "metric"]].assign(**numbers) if len(cells) else None
 
 
 def result_table(study: Study, *, caption: str, down: str = "method", across: str = "metric", metric: str = "") -> HTML:
     """The printed table of a study, each cell printed, ours and its result with the deviation in per cent.
 
-    Of all values of k where they are its rows, and else of that of the setting; ``metric`` chooses one.
-    """
+    Of all values of k where they are its rows, and else of that of the setting; ``metric`` chooses one."""
     cells = judged_numbers(study)
     if down != "k" and "k" in study.setting:
         cells = cells[cells["k"] == str(study.setting["k"])]

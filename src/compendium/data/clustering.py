@@ -45,12 +45,9 @@ def clusterings() -> tuple[str, ...]:
 
 
 def load_clustering(name: str) -> ClusterData:
-    """One data set of the paper on fair kernel k-means, ready to be clustered.
+    """One data set of the paper on fair kernel k-means, ready to be clustered; ``SOURCES`` says what rests on a search.
 
-    Two of the paper's six data sets, ``har`` and ``daily_sports``, are not in the registry: they are read from folders
-    of these names in the mirror or the cache, where the reader has put the original archives. What the paper does not
-    say about ``credit_card`` and ``k1b`` rests on a recorded search; ``SOURCES`` says it of each.
-    """
+    The archives of ``har`` and ``daily_sports`` have to be put into folders of these names in mirror or cache."""
     if name not in SOURCES:
         raise RegistryError(f"there is no clustering data set {name!r}; there are {', '.join(SOURCES)}.")
     read, scale, note = SOURCES[name]
@@ -62,8 +59,7 @@ def load_clustering(name: str) -> ClusterData:
 def own_clustering(path: str, groups: str, classes: str = "", clusters: int = 0) -> ClusterData:
     """A CSV file with a column of ``groups`` and perhaps one of true ``classes``; all others are numbers.
 
-    Columns are standardised and rows scaled to unit length, as the authors prepare their data. There are as many
-    clusters as classes unless their number is given.
+    As the authors do, columns are standardised and rows have unit length; unless told, clusters are as many as classes.
     """
     named = {"groups": groups} | ({"classes": classes} if classes else {})
     table = read_own(path, **named)

@@ -142,8 +142,7 @@ SPORTS_ACTIVITIES, SPORTS_PEOPLE, SPORTS_SEGMENTS, SPORTS_SHAPE = 19, 8, 60, (12
 def load_har(folder) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Human Activity Recognition Using Smartphones (UCI data set 240): features as published, activities, people.
 
-    The folder holds ``train`` and ``test``, or the folder ``UCI HAR Dataset`` that does; the training part is first.
-    """
+    The folder holds ``train`` and ``test``, or the folder ``UCI HAR Dataset`` that does; the training part is first."""
     base = _base(Path(folder), "UCI HAR Dataset", "train", 240)
     X, y, people = (
         np.vstack([_numbers(base / part / f"{stem}_{part}.txt") for part in ("train", "test")])

@@ -28,11 +28,9 @@ CREDIT_CARD = _CHOICE.format(f"first {EACH} of each class")
 def credit_card_arrays(
     table: pd.DataFrame, each: int | None = None, *, unit_length: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Features (n, d), classes (n,) from 0 and groups (n,), in the order of the file.
+    """Features (n, d), classes (n,) from 0 and groups (n,) of rows with a class, or the first ``each`` of every class.
 
-    ``table`` has the original 30,000 rows: scales are those of all of them. Kept are those with a class, or the first
-    ``each`` of every class. Columns are between 0 and 1 before rows are given unit length.
-    """
+    Columns are between 0 and 1 over all 30,000 rows of ``table`` before rows are given unit length."""
     label, women = table[LABEL].to_numpy(), table[GROUP].to_numpy() == 2
     kept = np.sort(np.concatenate([np.flatnonzero(label == value)[:each] for value in CLASSES]))
     X = min_max(table.drop(columns=[LABEL, GROUP]).to_numpy(float))

@@ -52,10 +52,7 @@ def at_hand(name: str) -> bool:
 
 
 def fetch(name: str | Entry) -> tuple[Path, ...]:
-    """Make every file of a data set present and verified, and return their paths in the order of the registry.
-
-    What is missing or wrong in the cache is downloaded, with a progress bar on a terminal; a mirror is only read.
-    """
+    """The verified files of a data set; without a mirror what is missing or wrong is downloaded."""
     found = entry(name) if isinstance(name, str) else name
     way = _checked if mirror() or found.unavailable else _downloaded
     return tuple(way(found, file) for file in found.files)

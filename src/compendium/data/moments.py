@@ -27,8 +27,7 @@ WHOLE, RECORD = "whole.npz", "record.json"
 def group_moments(name: str, groups: str = "") -> GroupMoments:
     """Moments of all rows by the values of the sensitive attribute, features not standardised.
 
-    Of a data set, or of a CSV file with a column of ``groups`` (``own_table``).
-    """
+    Of a data set, or of a CSV file with a column of ``groups`` (``own_table``)."""
     return _shipped(name, WHOLE) if name in SHIPPED and not groups else moments_of(load(name, groups))
 
 

@@ -29,9 +29,7 @@ FRAMES = ("round", "square", "dark")
 class PortraitStream(Stream):
     """Batches of made portraits, the same in every pass; an image is a row of pixels between -1 and 1, by its colours.
 
-    The groups are 0 without and 1 with glasses, which are drawn with probability ``share``. With ``glasses`` "none" and
-    "all" the same images are without and with glasses on everybody; the groups stay those that were drawn.
-    """
+    Group 1 has glasses, with probability ``share``; ``glasses`` "none" or "all" draws the same images so for all."""
 
     def __init__(self, n_rows, *, size=CELEBA_SIZE, share=CELEBA_SHARE, seed=0, batch_size=256, glasses="drawn"):
         _check(size, share, glasses)
@@ -52,8 +50,7 @@ def portraits(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Images ``start`` to ``stop - 1`` of the sequence of a seed, in float32, and their groups (``PortraitStream``).
 
-    A row is the same in whatever range.
-    """
+    A row is the same in whatever range."""
     X = np.empty((stop - start, 3 * size[0] * size[1]), dtype=np.float32)
     groups = np.empty(stop - start, dtype=np.int64)
     for chunk in range(start // CHUNK, -(-stop // CHUNK)):

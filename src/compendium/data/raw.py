@@ -31,10 +31,7 @@ def read(name: str) -> pd.DataFrame:
 
 
 def ship(name: str) -> Path:
-    """Write ``data/tables/NAME.parquet`` from the raw files, every column in the smallest type that holds its values.
-
-    Size and SHA-256 of the file belong into the registry.
-    """
+    """Write ``data/tables/NAME.parquet`` from the raw files; its size and SHA-256 belong into the registry."""
     found = entry(name)
     if name not in READERS or not found.attribution:
         raise RegistryError(
@@ -130,10 +127,7 @@ def read_clean(found: Entry) -> pd.DataFrame:
 
 
 def read_bw(found: Entry) -> pd.DataFrame:
-    """The white and black people of law_school_clean: race 1 = white, 0 = black. The table of the paper.
-
-    That file only tells White from Non-White: each person is found again in the cited file, where race is read.
-    """
+    """The table of the paper: white (1) and black (0) people of law_school_clean, by their race in the cited file."""
     table = read_clean(found)
     return table[race_codes(table, read_lsac(found, 1)) < 3].reset_index(drop=True)
 

@@ -26,9 +26,7 @@ def splits(name: str) -> int:
 def load_split(name: str, i: int) -> tuple[Dataset, Dataset]:
     """Train and test part of the i-th fixed split (from 0), z-scored with the training part.
 
-    Of adult, compas and german as published with the code of fair manifold PCA; of sklearn_diabetes ours, a seeded
-    70 / 30 split.
-    """
+    Of sklearn_diabetes ours, a seeded 70 / 30 split; of the others as published with fair manifold PCA."""
     found = with_loader(name)
     if name not in WITH_SPLITS:
         raise RegistryError(
@@ -84,11 +82,9 @@ OTHER_FOLDS: Mapping[str, int] = {"lfw_24x24": 2}
 
 
 def split_rows(groups: np.ndarray, seed: int, *, share: float = TRAIN_SHARE, folds: int = FOLDS) -> dict:
-    """Row numbers of the parts of one split, each sorted: ``fold0``, ``fold1``, ... (or ``train``) and ``test``.
+    """Sorted row numbers of the parts of a split: ``fold0``, ... (or ``train``), a ``share`` of each group, ``test``.
 
-    The generator permutes the rows of one group after the other, in the order of their labels, of which a ``share`` is
-    trained on, then these rows together; scikit-learn's ``KFold`` shuffles them again before it cuts them.
-    """
+    Rows of one group after the other are permuted, then together; ``KFold`` shuffles them again before it cuts."""
     rng = np.random.default_rng(seed)
     train, test = [], []
     for label in np.unique(groups):
@@ -127,8 +123,7 @@ def half_rows(groups: np.ndarray, seed: int) -> dict:
 def paired_splits(data: Dataset, number: int, seed, train_share: float = 0.7) -> Iterator[tuple[Dataset, Dataset]]:
     """Random train and test parts of a data set of ``synthetic.py``, the same row numbers drawn in both groups.
 
-    ``data`` has the rows of group 1 first, then as many of group 0; neither part is standardised.
-    """
+    ``data`` has the rows of group 1 first, then as many of group 0; neither part is standardised."""
     half = data.n // 2
     if not (np.all(data.groups[:half] == 1) and np.all(data.groups[half:] == 0)) or data.n != 2 * half:
         raise ConfigurationError(f"{data.name} must have all rows of group 1 first, then as many of group 0.")

@@ -188,8 +188,7 @@ class GaussianPair:
     def stream(self, batch_size: int, seed, n_rows: int | None = None) -> FunctionStream:
         """Fresh batches, without end or n_rows in all, where the last may be shorter; every pass draws the same again.
 
-        ``seed`` is a whole number or a sequence of them.
-        """
+        ``seed`` is a whole number or a sequence of them."""
         return FunctionStream(lambda: self._batches(batch_size, seed, n_rows))
 
     def _batches(self, batch_size: int, seed, n_rows: int | None) -> Iterator[tuple[np.ndarray, np.ndarray]]:

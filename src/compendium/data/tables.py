@@ -65,8 +65,7 @@ def loadable() -> tuple[str, ...]:
 def load(name: str, groups: str = "", target: str = "") -> Dataset:
     """One whole data set (one of ``loadable()``), not standardised; or a CSV file of one's own (``own_table``).
 
-    What is not in ``data/tables`` is read from the mirror or the cache, and downloaded first if it is missing there.
-    """
+    What is not in ``data/tables`` is read from the mirror or the cache, and downloaded first if it is missing there."""
     if Path(name).suffix == ".csv":
         return own_table(name, groups, target or None)
     found = with_loader(name)
@@ -164,8 +163,7 @@ def from_files(found: Entry, file: str, **which) -> Dataset:
 def load_bundled(found: Entry) -> Dataset:
     """The diabetes data of scikit-learn: unscaled, without sex, which is the group.
 
-    y = 1 for a progression above its median.
-    """
+    y = 1 for a progression above its median."""
     rows = table(found.name)
     y = (rows["target"] > rows["target"].median()).astype(int)
     return _dataset(found, rows.drop(columns=["sex", "target"]), y, rows["sex"])
@@ -189,11 +187,9 @@ def load_rfpca(found: Entry) -> Dataset:
 
 
 def load_faces(found: Entry) -> Dataset:
-    """A stand-in for their LFW faces, which are not public: grey values divided by 255 of 2,000 women and 2,000 men.
+    """A stand-in for their LFW faces: grey values divided by 255 of 2,000 women and 2,000 men; y repeats the group.
 
-    Group 0 is drawn first, both without replacement from ``numpy.random.default_rng(2022)``, and the rows keep the
-    order of the file. The files have no label, so y repeats the group.
-    """
+    Group 0 is drawn first, by ``numpy.random.default_rng(2022)``; the rows keep the order of the file."""
     with np.load(fetch_file(found, "lfw24.npz"), allow_pickle=False) as stored:
         images, male = stored["images"], stored["male"].astype(int)
     side = FACES_SIDE

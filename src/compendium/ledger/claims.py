@@ -67,12 +67,8 @@ def _one(value: object) -> str:
 
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
-    """Claims with what can be answered now: all, some, or those of a paper.
-
-    To the columns of ``claims.csv`` come the ``answer``, which is that of our computation (``here``) or, of a claim
-    about the printed tables alone, that of a recount (``printed``); both, empty where one makes no sense; ``evidence``;
-    and the ``experiment`` that computed them.
-    """
+    """Claims with what can be answered now: all, some, or those of a paper. To the columns of ``claims.csv`` come the
+    ``answer``, that of our computation (``here``) or of a recount (``printed``), ``evidence`` and ``experiment``."""
     frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
     frame = frame if paper is None else frame[frame["paper"] == paper]
     frame = (frame if ids is None else frame.loc[list(ids)]).reset_index(drop=True)

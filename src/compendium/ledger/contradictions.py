@@ -52,9 +52,7 @@ def resolved() -> pd.DataFrame:
 def by_claims(row: Mapping[str, str]) -> tuple[str, str]:
     """What follows from claims: the weakest of their answers on one side decides.
 
-    Of what a recount shows the side ``printed``, where the tables are held against the words, and else ``here``. So a
-    contradiction and a claim about the same thing are one computation, and cannot disagree.
-    """
+    That is ``printed`` where a recount holds the tables against the words, and else ``here``."""
     side, known = "printed" if row["known_by"] == "recount" else "here", registered()
     found = {claim: known[claim][1]() for claim in row["claims"].split()}
     answers = [getattr(answer, side) or "" for answer in found.values()]

@@ -20,11 +20,7 @@ COLOURS = {Result.DESCRIBED: "#009E73", Result.OTHER: "#8FC1E3", Result.NOT: "#D
 
 
 def grids(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
-    """The pictures of one published table: title, which quantity goes down, which goes across, and the cells in it.
-
-    Where two quantities vary beside the metric, every metric has a picture of its own; where only one does, metrics
-    stand side by side in one picture.
-    """
+    """Pictures of a table (title, down, across, cells): one for each metric where two quantities vary beside it."""
     varying = [axis for axis in AXES if cells[axis].nunique() > 1]
     if len(varying) < 2:
         axis = varying[0] if varying else "method"

@@ -1,7 +1,7 @@
 """The ledger as a page: its state in one line, counts, a picture of every table, every number, every claim.
 
 All of it is plain HTML that reads without scripts; ``ledger.js`` adds filters that stay in the address, sorting and the
-download of what is shown. A row is named after its cell, so that it can be linked: ``ledger.html#file-007``.
+download of what is shown. A row is named after its cell: ``ledger.html#file-007``.
 """
 
 import json
@@ -37,6 +37,9 @@ _DEVIATIONS = {"deviation_digits": 1, "deviation_sd": 2}
 def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
     """Markdown of the page: rows of the ledger, their counts, and the claims, which are computed unless given."""
     judged = claims() if judged is None else judged
+    # not "q" for the search: the theme's own search answers to that on every page
+    rows = 'class="ledger" data-ledger="ledger" data-rows="_static/ledger-rows.mjs"'
+    table = _filtered("All numbers", _HEAD, map(_row, frame.to_dict("records")), rows, "find")
     pictures = "\n".join(f"### {paper}\n\n{raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
     answers = ledger_state.claim_counts(judged).reset_index().rename(columns={name: badge(name) for name in ANSWERS})
     results = ledger_state.shown(numbers).rename(columns={one.value: one.badge() for one in Result})
@@ -74,7 +77,7 @@ One field for each number. A field leads to its row below, and to those beside i
 in units of the last printed digit and in standard deviations. The first link of a row is its address, which does not
 change; [how to cite a number](ch-cite).
 
-{raw(_numbers(frame))}
+{raw(f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>{chr(10)}{table}')}
 
 (claims-of-the-papers)=
 ## Claims of the papers
@@ -87,10 +90,7 @@ contradict the text, the [errata](findings/errata) say so.
 
 
 def choices(name: str, table: pd.DataFrame, choice: Mapping[str, str]) -> HTML:
-    """A table of HTML over which ``ledger.js`` puts a search and choices; without the script it is a plain table.
-
-    Its name is unique on its page; ``choice`` maps headings of columns to the name of their choice in the address.
-    """
+    """A table of HTML over which ``ledger.js`` puts a search, and choices by headings with a name in the address."""
     head = {one: choice.get(one, "") for one in table}
     rows = (f"<tr><td>{'</td><td>'.join(row)}</td></tr>\n" for row in table.itertuples(index=False))
     return HTML(_filtered(name, head, rows, f'class="ledger-claims" data-ledger="{name}"', f"{name}-q"))
@@ -110,13 +110,6 @@ def raw(html: str) -> str:
 
 def _plain(label: str, table: pd.DataFrame) -> str:
     return _scroll(label, table.to_html(index=False, escape=False, border=0, classes="ledger-counts"))
-
-
-def _numbers(frame: pd.DataFrame) -> str:
-    # not "q" for the search: the theme's own search answers to that on every page
-    rows = 'class="ledger" data-ledger="ledger" data-rows="_static/ledger-rows.mjs"'
-    table = _filtered("All numbers", _HEAD, map(_row, frame.to_dict("records")), rows, "find")
-    return f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>\n{table}'
 
 
 def _filtered(label: str, head: Mapping[str, str], rows: Iterable[str], attributes: str, search: str) -> str:
@@ -171,10 +164,7 @@ def _pair(value: str, std: str) -> str:
 
 
 def page_of(entry: Experiment, execution: str, name: str = "") -> str:
-    """Address of an execution on the page of its experiment, or of what has a name there.
-
-    Where an experiment has several executions, the names of each begin with its own.
-    """
+    """Address of an execution on the page of its experiment, or of what has a name there; several begin with theirs."""
     place = "-".join(filter(None, [execution if len(entry.executions) > 1 else "", name]))
     return f"experiments/{entry.id}.html" + (f"#{place}" if place else "")
 
@@ -209,9 +199,5 @@ def of_claim(row: dict[str, str]) -> str:
 
 
 def slug(heading: str) -> str:
-    """The name that a heading has on its page.
-
-    >>> slug("What differs, and why")
-    'what-differs-and-why'
-    """
+    """The name that a heading has on its page: ``what-differs-and-why``."""
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-").lstrip("0123456789-")

@@ -1,10 +1,8 @@
 """The ledger: every number of the published tables beside ours, with its verdict and its trail.
 
 ``data/results/ledger.csv`` is a function of committed files only: the published tables, the rules, the list of
-experiments and the stored results.
-
-Every number has one of four results (:class:`~compendium.ledger.verdicts.Result`). Beside the tested ones stands the
-chance agreement: how often our result of another method of the same table would agree by the same rules.
+experiments and the stored results. Every number has a result (:class:`~compendium.ledger.verdicts.Result`). Beside the
+tested ones stands the chance agreement: how often our result of another method of the same table would agree.
 """
 
 import math
@@ -26,7 +24,7 @@ from ..catalogue import TIMING, Experiment, catalogue
 from ..claim_rules import RuleFile, rule_file
 from ..protocol import Study
 from ..store import read_results
-from .verdicts import ALONE, ALWAYS, UNAVAILABLE, Kind, Result, judge, passes, printed_digits
+from .verdicts import ALONE, ALWAYS, UNAVAILABLE, Kind, Result, Verdict, judge, passes, printed_digits
 
 #: Columns of ledger.csv.
 COLUMNS = (
@@ -85,11 +83,6 @@ class Ours:
         """Whether it may be judged, and bear witness for or against other numbers."""
         return self.mean is not None and self.dataset not in self.experiment.stand_ins
 
-    @property
-    def draws(self) -> tuple[int, int | None] | None:
-        """Our number of random splits or starts and the paper's, where they are not the same ones."""
-        return (self.splits, self.experiment.repetitions) if self.experiment.splits == "own" else None
-
 
 def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
     """Our numbers by the key of the cell they belong to: the stored ones, those of a page's ``run`` in their place."""
@@ -113,8 +106,7 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
                 if key not in own:
                     own[key] = _mean(entry, dataset, behind, key)
         if twice := next(iter(own.keys() & found.keys()), None):
-            both = f"{entry.id} and {found[twice].experiment.id} both give a number for {', '.join(twice)}"
-            raise ResultError(f"{both}. Only one experiment may judge a cell; correct experiments.yml.")
+            raise ResultError(f"{entry.id} and {found[twice].experiment.id} both give a number for {', '.join(twice)}.")
         found |= own
     return found
 
@@ -139,10 +131,7 @@ def _mean(entry: Experiment, dataset: str, behind: pd.DataFrame, key: Key) -> Ou
         behind = behind[numbered]
     tasks, values = sorted(set(behind["task"])), behind["value"].to_numpy()
     if behind["split"].duplicated().any():
-        raise ResultError(
-            f"{entry.id} has two numbers for one split of {', '.join(key)}, in the tasks {', '.join(tasks)}. Remove "
-            "the results of tasks that the protocol no longer has."
-        )
+        raise ResultError(f"{entry.id} has two numbers for one split of {', '.join(key)}, in {', '.join(tasks)}.")
     ours = Ours(entry, dataset, " ".join(tasks), len(values))
     if not (finite := np.isfinite(values)).all():
         return replace(ours, reason="; ".join(sorted(set(behind["reason"][~finite]))))
@@ -153,10 +142,7 @@ def _mean(entry: Experiment, dataset: str, behind: pd.DataFrame, key: Key) -> Ou
 
 
 def ledger(run: Study | None = None) -> pd.DataFrame:
-    """One row for each published number, as text: the columns ``COLUMNS``.
-
-    On the page of a study (``run``) of its tables alone, and with its rows in the place of those that are stored.
-    """
+    """A row of text for each published number; with a ``run`` of its tables alone, its rows in place of the stored."""
     if not run and (known := records.computed_once("ledger")) is not None:
         return known
     cells, rules = published(), rule_file()
@@ -198,12 +184,14 @@ def _verdict(
     given = {"rules": rules, "digits": cell.digits, "std": cell.std, "timed": timed}
     given["peers"] = [(value, other.mean) for value, other in others]
 
-    def agrees(one: Ours | None) -> bool:
-        if one is None or not one.counted:
-            return False
-        return passes(judge(cell.value, one.mean, our_std=one.std, draws=one.draws, **given).kind, timed)
+    def verdict(one: Ours) -> Verdict:  # draws are ours and the paper's, where they are not the same ones
+        draws = (one.splits, one.experiment.repetitions) if one.experiment.splits == "own" else None
+        return judge(cell.value, one.mean, our_std=one.std, draws=draws, **given)
 
-    result = judge(cell.value, ours.mean, our_std=ours.std, draws=ours.draws, **given)
+    def agrees(one: Ours | None) -> bool:
+        return one is not None and one.counted and passes(verdict(one).kind, timed)
+
+    result = verdict(ours)
     wrong = [one for _, one in others] if cell.method else elsewhere
     chance = sum(map(agrees, wrong)) / len(wrong) if wrong else None
     row |= {"verdict": result.kind.value, "reason": result.reason}
@@ -229,9 +217,8 @@ def _verdict(
 def _declared(given: Iterable, cell, ours: Ours):
     """What ``experiments.yml`` declares for a number, the first that fits; None if nothing does."""
     place = {"dataset": ours.dataset, "method": cell.method, "metric": cell.metric}
-    return next(
-        (x for x in given if all(getattr(x, name, None) in (None, value) for name, value in place.items())), None
-    )
+    fits = (one for one in given if all(getattr(one, name, None) in (None, value) for name, value in place.items()))
+    return next(fits, None)
 
 
 def _trail(ours: Ours | None, k: str) -> dict[str, str]:
@@ -252,24 +239,16 @@ def _number(value: float | None) -> str:
 
 
 def judged_numbers(run: Study) -> pd.DataFrame:
-    """Rows of the ledger for the printed cells that the rows of a run stand beside, judged just now.
-
-    Of a reader's own run those alone for which it gave a number.
-    """
+    """Rows of the ledger on the data of a run, judged just now; of a reader's own those that have a number of it."""
     names = [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
     if not names:
         return pd.DataFrame(columns=list(COLUMNS))
     rows = ledger(run)
-    rows = rows[rows["dataset"].isin(names)]
-    return rows[rows["ours"] != ""] if run.own else rows
+    return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.own))]
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Rows of the ledger counted by result, a row for each value of the columns ``by``, in their order.
-
-    The last column, ``chance agreement``, is how often another method's result of the same table would agree with a
-    tested number, or the result on another data set where a table has no methods.
-    """
+    """Rows of the ledger counted by result for each value of the columns ``by``; the mean of their chance agreement."""
     kinds = pd.DataFrame({one.value: frame["result"] == one.value for one in Result})
     shown = frame[list(by)].join(kinds).assign(printed=1, tested=~kinds[Result.NO_TEST.value])
     shown["chance agreement"] = pd.to_numeric(frame["chance"]).where(shown["tested"])
@@ -283,11 +262,7 @@ def counts(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def columns(frame: pd.DataFrame) -> pd.DataFrame:
-    """The columns of the printed tables, that is the methods of each: how many tested numbers agree, and by what.
-
-    A column is another procedure's by the rule ``column`` of ``data/tolerances.yml``; it is as described if the share
-    asked there agrees as the paper describes it, and not reproduced if too few do and no other procedure is known.
-    """
+    """Methods of the printed tables: how many numbers agree, and by what (rule ``column`` of data/tolerances.yml)."""
     rule = rule_file().column
     tested = frame[frame["result"] != Result.NO_TEST.value]
     flags = tested.assign(described=tested["described"] == YES, by_procedure=tested["by_procedure"] == YES, tested=1)

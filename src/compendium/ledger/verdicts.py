@@ -56,8 +56,7 @@ class Kind(enum.Enum):
 class Verdict:
     """A verdict with the deviation, ours minus published, in units of the last printed digit and in deviations.
 
-    These are the published standard deviations, ours if none was published; None where neither exists or it is zero.
-    """
+    These are the published standard deviations, ours if none was published; None where neither exists or it is zero."""
 
     kind: Kind
     deviation_digits: Decimal | None = None
@@ -66,11 +65,7 @@ class Verdict:
 
 
 def printed_digits(values: Iterable[str]) -> int:
-    """Decimals of a column: the most that any of its numbers is printed with.
-
-    >>> printed_digits(["78.1", "81.31", "0"])
-    2
-    """
+    """Decimals of a column: the most that any of its numbers is printed with."""
     return max((-int(min(number(value).as_tuple().exponent, 0)) for value in values), default=0)
 
 
@@ -95,26 +90,9 @@ def judge(
     peers: Sequence[tuple[str, float]] = (),
     reason: str = "",
 ) -> Verdict:
-    """Judge one published number.
+    """Judge one published number, with ``digits`` decimals in its column, beside the ``peers``: pairs of other methods.
 
-    Parameters
-    ----------
-    published, std : str
-        The number as printed, and its standard deviation, empty if none.
-    ours, our_std : float or None
-        Our number in the same unit, and its standard deviation over our splits; None or 0: it is deterministic.
-    digits : int
-        Decimals of the metric's column, from :func:`printed_digits`.
-    draws : tuple of int, optional
-        Over how many splits or starts our mean and the published one were taken (None: it is not said), where both were
-        drawn at random and are not the same. None compares the means as they stand.
-    timed : bool
-        Whether the number is a measured time.
-    peers : sequence of (str, float)
-        Published number and ours of the other methods of the same table, data set, metric, k and split.
-    reason : str
-        Why ours cannot be computed; without a reason a missing number has not been run yet.
-    """
+    ``draws``: over how many random splits or starts ours and theirs are means (None: the same, or not random)."""
     if ours is None:
         return Verdict(Kind.NA if reason else Kind.PENDING, reason=reason)
     theirs, mine = number(published), _decimal(ours, rules)

@@ -15,8 +15,7 @@ from evenspan.core.errors import ConfigurationError
 def page(name: str, execution: str = "") -> dict:
     """The notebook of a page with the parameters of an execution, and a field for each of its parameters.
 
-    ``name`` is the address of the page below the book without its ending; ``execution`` a tab of an experiment's page.
-    The number of a cell in the notebook is that in the page, which has it as the tag ``cell-7``.
+    ``name`` is the page's address without ending, ``execution`` a tab; cells have their number as the tag ``cell-7``.
     """
     folder, _, key = name.partition("/")
     if folder != "experiments":

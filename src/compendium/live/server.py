@@ -132,16 +132,12 @@ class PageHandler(_Answering):
         await self.answer(pages.parameters, str(asked.get("name")), dict(asked.get("values") or {}))
 
 
-class TableHandler(_Answering):
-    """A table of the reader's own comes in (PUT); answered by its columns."""
+class AuditHandler(_Answering):
+    """A table comes in (PUT), answered by its columns; an audit begins (POST), is asked (GET), and ended (DELETE)."""
 
     @web.authenticated
-    async def put(self, name):
-        await self.answer(self.settings["evenspan_audits"].take, name, self.request.body)
-
-
-class AuditHandler(_Answering):
-    """An audit begins (POST), says how far it is (GET), and is ended (DELETE)."""
+    async def put(self, key):
+        await self.answer(self.settings["evenspan_audits"].take, key, self.request.body)
 
     @web.authenticated
     async def post(self, key=""):
@@ -167,7 +163,7 @@ class Live(ServerApp):
         routes = [
             (r"/book/(.*)", BookHandler, {"path": str(html), "default_filename": "index.html"}),
             (r"/live/page", PageHandler, {}),
-            (r"/live/tables/(?P<name>[^/]+)", TableHandler, {}),
+            (r"/live/tables/(?P<key>[^/]+)", AuditHandler, {}),
             (r"/live/audits/?(?P<key>[0-9a-f]*)", AuditHandler, {}),
             (r"/live/reports/(.*)", ReportHandler, {"path": str(audits.reports), "default_filename": "report.html"}),
         ]

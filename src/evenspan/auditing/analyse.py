@@ -1,12 +1,12 @@
 """One attribute of an audit: methods fitted, evaluated on both parts, and set against what is possible at all.
 
-The frontier is certified and about the training set: what no projection onto k directions can do for its groups. For
-any number of groups the least error of each and the average error against the worst error (and the worst loss); for
-two in addition against the gaps. An oblique map (LEACE) is no projection and may leave a smaller gap.
+The frontier is certified and about the training set: what no projection onto k directions can do for its groups. An
+oblique map (LEACE) is no projection and may leave a smaller gap.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
 from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
-from .fitting import Fitted, fit_method, rank
+from .fitting import PCA, Fitted, fit_method, rank
 from .probes import Probes
 from .progress import Progress
 from .sample import Points, Sample
@@ -38,14 +38,8 @@ SECONDS, FRONTIER_SECONDS = 2e-8, 3e-8
 FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 
 
-# -- the groups that have enough rows in both parts --------------------------------------------------------------------
-
-
 def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
-    """The sample without groups that have rows in too few blocks of a part, and the rows of these.
-
-    ``GroupError`` if fewer than two are left.
-    """
+    """The sample without groups that have rows in too few blocks of a part, and the rows of these."""
     rows, enough = {}, []
     for part in (sample.fitting[attribute], sample.held_out[attribute]):
         labels, _, group = cells_of(part, attribute)  # one cell for each block and group that occur together
@@ -71,16 +65,12 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
 
     def some(points: Points) -> Points:
         at = points.groups[attribute].astype(str).isin(compared).to_numpy()
-        return Points(
-            points.X[at], points.groups[at].reset_index(drop=True), None if points.y is None else points.y[at]
-        )
+        y = None if points.y is None else points.y[at]
+        return Points(points.X[at], points.groups[at].reset_index(drop=True), y)
 
     parts = {name: {attribute: moments(getattr(sample, name)[attribute])} for name in ("fitting", "held_out")}
     points = {name: some(getattr(sample, name)) for name in ("fitting_points", "held_out_points")}
     return replace(sample, **parts, **points), left_out
-
-
-# -- what is possible at all -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +79,7 @@ class Frontier:
 
     labels: list[str]
     own: np.ndarray  # error of each group under its own best k directions, (G,)
-    pca: np.ndarray  # error of each group under the best k directions for all rows, (G,)
+    pca: np.ndarray  # and under those for all rows, (G,)
     curves: dict[str, Curve]  # average error against what the key says
     joint: JointRange | None  # all pairs of errors of two groups
 
@@ -120,9 +110,6 @@ def frontier(moments: GroupMoments, k: int, *, losses: bool) -> Frontier:
     return Frontier([str(label) for label in moments.labels], own, pca, curves, joint)
 
 
-# -- the analysis ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Analysis:
     """What was found for one attribute, and what its recommendations rest on."""
@@ -137,20 +124,20 @@ class Analysis:
     losses: str  # why losses are not given; empty if they are
     left_out: Mapping[str, int]  # rows of each group that is not compared
 
-    def row(self, method: str, metric: str, part: str = HELD_OUT, group: str = "") -> pd.Series | None:
-        """One number at k components; None where it was not computed."""
-        rows = self.rows
-        found = rows[
-            (rows["k"] == self.k) & (rows["method"] == method) & (rows["metric"] == metric) & (rows["part"] == part)
-            & (rows["group"] == group) & rows["value"].notna()
-        ]  # fmt: skip
-        return found.iloc[0] if len(found) else None
+    @cached_property
+    def _lines(self) -> dict[tuple, dict]:
+        here = self.rows[(self.rows["k"] == self.k) & self.rows["value"].notna()].to_dict("records")
+        return {(line["metric"], line["method"], line["part"], line["group"]): line for line in here}
+
+    def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
+        """One number at k components, as a line of the table; None where it was not computed."""
+        return self._lines.get((metric, method, part, group))
 
 
 def analyse(
     sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Progress
 ) -> Analysis:
-    """Everything about one attribute, with the numbers of components that were asked for, or the one that is chosen."""
+    """Everything about one attribute."""
     sample, left_out = compared_groups(sample, attribute)
     points = sample.fitting_points, sample.held_out_points
     parts = [
@@ -184,14 +171,17 @@ def analyse(
             seen = list(probes.rows(answer))
             seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
             found += [(HELD_OUT, row) for row in seen] + [(TRAINING, Row("seconds", fit.seconds, note=fit.note))]
-            rows += [(attribute, size, name, part, row) for part, row in found]
+            rows += [(attribute, size, name, *one) for one in found]
 
     tell.stage(f"What is possible for {attribute}", 1)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tell.advance()
-    heads = ("attribute", "k", "method", "part")
-    tidy = pd.DataFrame([dict(zip(heads, head, strict=True)) | vars(row) for *head, row in rows], columns=COLUMNS)
-    losses = "" if own else _no_losses(moments)
+    tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)
+    label, n = min(zip(moments.labels, moments.counts, strict=True), key=lambda one: one[1])
+    losses = "" if own else (
+        f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
+        f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
+    )  # fmt: skip
     return Analysis(attribute, tidy, fits, k, why_k, held_out, possible, losses, left_out)
 
 
@@ -203,13 +193,5 @@ def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[i
     shares = {k: float(values[:k].sum(axis=0) / np.trace(moments.scatter)) for k in sizes}
     k = next((k for k in sizes if shares[k] >= RETAINED), max(sizes))
     why = f"the smallest with at least {RETAINED:.0%}" if shares[k] >= RETAINED else "the largest looked at"
-    why = "as asked for" if asked and len(asked) == 1 else why
+    why = "as asked for" if len(sizes) == 1 and asked else why
     return k, f"k = {k}, {why}: PCA retains {shares[k]:.0%} of the variance of the training set with it."
-
-
-def _no_losses(moments: GroupMoments) -> str:
-    label, n = min(zip(moments.labels, moments.counts, strict=True), key=lambda one: one[1])
-    return (
-        f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
-        f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
-    )

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency
 from scipy.stats.contingency import crosstab
 
 from ..metrics.prediction import auc
-from .columns import CONVERTERS, ColumnUse, Target, coded
+from .columns import CONVERTERS, ColumnUse, coded, target_values
 
 #: From this association with a sensitive column on, a column is flagged as its proxy.
 PROXY = 0.6
@@ -17,13 +17,9 @@ FEW_VALUES = 20
 
 
 def columns_table(
-    columns: Iterable[str],
-    uses: Mapping[str, ColumnUse],
-    features: Iterable[str],
-    target: Target | None,
-    drawn: pd.DataFrame,
+    uses: Mapping[str, ColumnUse], features: Iterable[str], target: str | None, drawn: pd.DataFrame,
     groups: pd.DataFrame,
-) -> tuple[pd.DataFrame, list[str]]:
+) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """One row for each column of the table, and what is worth a note: which columns are proxies, and of what.
 
     ``features`` are neither sensitive nor the target nor excluded; ``drawn`` holds rows drawn at random as they stand
@@ -31,51 +27,43 @@ def columns_table(
     """
     rows, proxies, features = [], {}, set(features)
     codes = {name: pd.factorize(groups[name])[0] for name in groups}
-    for name in columns:
-        use, values, category = uses[name], None, False
-        row = {"column": name, "kind": use.kind, "examples": ", ".join(use.examples), "used as": "left out"}
-        row |= {"missing": use.missing, "distinct": use.distinct, "measure": ""}
-        note = "excluded on request"
+    for name, use in uses.items():
+        used, note, values = use.used, use.note, None
         if name in codes:
-            row["used as"], values, category, note = "sensitive", codes[name], True, ""
-        elif target is not None and name == target.name:
-            row["kind"], row["used as"], note = target.kind, target.used, target.note
-            category = target.used == "target (category)"
-            values = coded(drawn[name])[0] if category else target.values(drawn[name])
-        elif name in features:
-            row["used as"], note = use.used, use.note
-            if use.used != "left out":
-                category = use.used == "categories"
-                values = coded(drawn[name])[0] if category else CONVERTERS[use.used](drawn[name])
-        found, measures = {}, {}
+            used, note, values = "sensitive", "", codes[name]
+        elif name not in features and name != target:
+            used, note = "left out", "excluded on request"
+        category = used in ("sensitive", "categories", "target (category)")
+        if category and name not in codes:
+            values = coded(drawn[name])[0]
+        elif used == "target (number)":
+            values = target_values(use, drawn[name])
+        elif used in CONVERTERS:
+            values = CONVERTERS[used](drawn[name])
+        found, flagged, measures = {}, [], {}
         for attribute, code in codes.items():
             measure, strength = "", np.nan
             if values is not None and attribute != name:
                 there = values >= 0 if category else ~np.isnan(values)
                 measure, strength = association(values[there], code[there], category=category)
             measures[measure] = None
-            row[f"association with {attribute}"] = found[attribute] = strength
-        row["measure"] = ", ".join(filter(None, measures))
-        feature = name in features and use.used != "left out"
-        flagged = [attribute for attribute, strength in found.items() if feature and strength >= PROXY]
-        for attribute in flagged:
-            proxies.setdefault(attribute, []).append(name)
-        row["proxy"] = ", ".join(flagged)
-        told = [note] if note else []
-        told += [f"proxy of {attribute}: the group can nearly be told from it" for attribute in flagged]
-        rows.append(row | {"note": "; ".join(told)})
-    left = [name for name in columns if name in features and uses[name].used == "left out"]
-    notes = [f"left out, with the reason in the table of columns: {_some(left)}"] if left else []
-    if numbering := [name for name in left if uses[name].note.startswith("whole numbers")]:
-        notes.append(
-            f"taken for numbers of rows: {_some(numbering)}; what measures something instead can be kept (keep)"
-        )
+            found[f"association with {attribute}"] = strength
+            if name in features and strength >= PROXY:
+                flagged.append(attribute)
+                proxies.setdefault(attribute, []).append(name)
+        told = [note, *(f"proxy of {attribute}: the group can nearly be told from it" for attribute in flagged)]
+        rows.append({
+            "column": name, "kind": use.kind, "examples": ", ".join(use.examples), "used as": used,
+            "missing": use.missing, "distinct": use.distinct, "measure": ", ".join(filter(None, measures)), **found,
+            "proxy": ", ".join(flagged), "note": "; ".join(filter(None, told)),
+        })  # fmt: skip
+    left = [name for name in uses if name in features and uses[name].used == "left out"]
+    told = f"left out, with the reason in the table of columns: {_some(left)}; numbers can be kept (keep)"
+    notes = [told] if left else []
     if proxies:
         what = "; ".join(f"{attribute} from {_some(names)}" for attribute, names in proxies.items())
-        notes.append(
-            f"columns from which a group can nearly be told (association of {PROXY} or more in {len(drawn):,} rows "
-            f"drawn at random) were kept: {what}; exclude them to see what changes"
-        )
+        why = f"association of {PROXY} or more in {len(drawn):,} rows drawn at random"
+        notes.append(f"columns from which a group can nearly be told ({why}) were kept: {what}")
     return pd.DataFrame(rows), notes
 
 
@@ -95,20 +83,16 @@ def _some(names: list[str]) -> str:
 def association(values: np.ndarray, groups: np.ndarray, *, category: bool) -> tuple[str, float]:
     r"""The measure that fits values (n,) and codes of groups (n,), and what it is, from 0 (nothing) to 1 (everything).
 
-    Categories: Cramér's V, corrected for what chance gives. Numbers and two groups: :math:`|2\,\mathrm{AUC} - 1|`.
-    Numbers and more groups: eta, the root of the share of variance between the groups, corrected for chance. Numbers of
-    few different values are also taken as categories, and the larger of the two is reported. With one group, one value
-    or fewer than three rows nothing can be said: no name, and NaN.
+    Categories: Cramér's V. Numbers: :math:`|2\,\mathrm{AUC} - 1|` for two groups, eta for more; where there are few
+    different values also Cramér's V, and the larger is reported. No name and NaN where nothing can be said.
     """
-    if len(values) < 3 or len(np.unique(groups)) < 2 or len(distinct := np.unique(values)) < 2:
+    G, distinct = len(np.unique(groups)), len(np.unique(values))
+    if len(values) < 3 or G < 2 or distinct < 2:
         return "", float("nan")
-    few = [("Cramér's V", cramers_v(values, groups))] if category or len(distinct) <= FEW_VALUES else []
-    if category:
-        return few[0]
-    two = len(np.unique(groups)) == 2
-    return max(
-        [("|2 AUC - 1|", gini(values, groups)) if two else ("eta", eta(values, groups)), *few], key=lambda m: m[1]
-    )
+    measures = {"Cramér's V": cramers_v} if category or distinct <= FEW_VALUES else {}
+    if not category:
+        measures |= {"|2 AUC - 1|": gini} if G == 2 else {"eta": eta}
+    return max(((name, measure(values, groups)) for name, measure in measures.items()), key=lambda found: found[1])
 
 
 def cramers_v(values: np.ndarray, groups: np.ndarray) -> float:
@@ -136,12 +120,9 @@ def gini(values: np.ndarray, groups: np.ndarray) -> float:
 
 def eta(values: np.ndarray, groups: np.ndarray) -> float:
     """Root of the share of variance between the groups, less what chance gives (Kelley's epsilon squared)."""
-    _, codes = np.unique(groups, return_inverse=True)
-    counts, n = np.bincount(codes), len(values)
-    centred = values - values.mean(axis=0)
-    means = np.bincount(codes, weights=centred) / counts
-    within = float(((centred - means[codes]) ** 2).sum(axis=0))
-    total = float((centred**2).sum(axis=0))
-    if n <= len(counts) or total == 0:
+    n, of_group = len(values), pd.Series(values).groupby(groups)
+    G, total = of_group.ngroups, np.var(values, ddof=1)
+    if n <= G or total == 0:
         return 0.0
-    return float(np.sqrt(max(0.0, 1 - within / (n - len(counts)) / (total / (n - 1)))))
+    within = float(((values - of_group.transform("mean")) ** 2).sum()) / (n - G)
+    return float(np.sqrt(max(0.0, 1 - within / total)))

@@ -1,8 +1,8 @@
 """What the columns of a table hold: numbers if there is one reading of them, dates, truth values, categories, text."""
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -105,7 +105,7 @@ def _since_1970(stamps: pd.Series) -> np.ndarray:
 MARKS = {"": "", ",": ",", ".": ".", " ": " \u00a0\u202f", "'": "'\u2019"}
 CONVENTIONS = [(".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'")]
 _EXPONENT, _SIGN = "(?:[eE][+-]?[0-9]+)?", "[+\u2212-]?"
-_LEADING_ZERO, _LONG = re.compile(rf"{_SIGN}0[0-9]+.*"), re.compile(rf"{_SIGN}[0-9]{{16,}}")
+_CODE = re.compile(rf"{_SIGN}(0[0-9]+.*|[0-9]{{16,}})")
 #: $12.30, 12 %, (1,200), <5, 70 kg, EUR 5: numbers to a reader, not to a program.
 _LIKE_NUMBER = re.compile(
     r"[^\w\s]{0,3}\s?(?:[A-Z]{3}\s?)?[+\u2212-]?[0-9.,]*[0-9][0-9.,'\u2019\s]*(?:[^\w\s]{1,3}|(?!st|nd|rd|th)[^\W\d]{1,5})?"
@@ -134,9 +134,7 @@ def readings(words: Iterable[str], decimal: str | None = None, thousands: str | 
     Where every comma is followed by exactly three digits there are two: ``12,345`` is twelve thousand, or twelve.
     """
     asked = [c for c in CONVENTIONS if decimal in (None, c[0]) and (thousands is None or c[1] in ("", thousands))]
-    if thousands is not None:
-        asked = [c for c in asked if c[0] != thousands]
-    found = [c for c in asked if all(map(_pattern(*c).fullmatch, words))]
+    found = [c for c in asked if thousands != c[0] and all(map(_pattern(*c).fullmatch, words))]
     if len(found) < 2:
         return found
     marked = next((word for word in words if "," in word or "." in word), "0")
@@ -145,12 +143,8 @@ def readings(words: Iterable[str], decimal: str | None = None, thousands: str | 
 
 def kept_as_text(words: Iterable[str]) -> str:
     """Why texts that are numbers stay texts; empty if they need not."""
-    if zero := next((word for word in words if _LEADING_ZERO.fullmatch(word)), ""):
-        return f"written with leading zeros, such as {zero!r}"
-    long = (word for word in words if _LONG.fullmatch(word) and int(float(word)) != int(word.replace("\u2212", "-")))
-    if word := next(long, ""):
-        return f"of more digits than a number holds, such as {word!r}"
-    return ""
+    word = next(filter(_CODE.fullmatch, words), "")
+    return f"with leading zeros, or more digits than a number holds, such as {word!r}" if word else ""
 
 
 # -- what a column is used as ------------------------------------------------------------------------------------------
@@ -162,7 +156,7 @@ class ColumnUse:
 
     name: str
     kind: str  # numeric, boolean, category, date, text, constant or id-like
-    used: str  # number, 0/1, categories, days or left out
+    used: str  # number, 0/1, categories, days or left out; target (number) or target (category)
     note: str = ""  # the reason, or what was done
     categories: tuple[str, ...] = ()  # the values of a category, sorted
     missing: int = 0
@@ -178,8 +172,7 @@ def use_of(
 ) -> ColumnUse:  # fmt: skip
     """What a column is used as; ``index`` says that it may be the row index which was written into the table.
 
-    It is a ``DataError`` if a ``feature`` that is to be kept cannot be one, or if most of its cells are numbers which
-    would be lost because of the others.
+    ``DataError`` if a ``feature`` cannot be kept as asked, or would lose mostly numbers because of its other cells.
     """
     kind = _kind_of(series)
     missing = int(series.isna().sum())
@@ -198,11 +191,9 @@ def use_of(
 
 
 _KINDS = {
-    "number": "integer floating mixed-integer-float decimal u i f",
-    "truth": "boolean b",
-    "date": "date datetime datetime64 M",
-    "other": "complex timedelta timedelta64 bytes c m V",
-}
+    "number": "integer floating mixed-integer-float decimal u i f", "truth": "boolean b",
+    "date": "date datetime datetime64 M", "other": "complex timedelta timedelta64 bytes c m V",
+}  # fmt: skip
 
 
 def _kind_of(series: pd.Series) -> str:
@@ -219,21 +210,19 @@ def _of_numbers(series: pd.Series, use: Callable, keep: bool, index: bool) -> Co
     values = numbers(series)
     finite = values[np.isfinite(values)]
     distinct = pd.unique(finite)
-    infinite = int(np.isinf(values).sum(axis=0))
-    use = partial(
-        use, distinct=len(distinct), infinite=infinite, examples=tuple(f"{value:.12g}" for value in distinct[:3])
-    )
+    examples = tuple(f"{value:.12g}" for value in distinct[:3])
+    use = partial(use, distinct=len(distinct), infinite=int(np.isinf(values).sum(axis=0)), examples=examples)
     if series.dtype.kind in "iu" and np.abs(finite).max(axis=0) >= EXACT:
         note = "whole numbers of more digits than a feature holds: they name something"
         return use("id-like", "left out", note, warning=note)
     if len(distinct) < 2:
-        only = f"one value only, {text_of(distinct[0])!r}" if len(distinct) else "no finite values"
-        return use("constant", "left out", only + (", or missing" if use.keywords["missing"] else ""))
+        return use("constant", "left out", f"one value only, {text_of(distinct[0])!r}" if examples else "no values")
     if len(distinct) == 2 and set(distinct.tolist()) == {0.0, 1.0}:
         return use("boolean", "0/1")
-    if reason := _numbers_rows(str(series.name), finite, len(distinct), index):
-        return use("numeric", "number", "kept on request") if keep else use("id-like", "left out", reason)
-    return use("numeric", "number")
+    reason = _numbers_rows(str(series.name), finite, len(distinct), index)
+    if reason and not keep:
+        return use("id-like", "left out", f"whole numbers, no two alike, {reason}")
+    return use("numeric", "number", "kept on request" if reason else "")
 
 
 def _numbers_rows(name: str, values: np.ndarray, distinct: int, index: bool) -> str:
@@ -241,46 +230,40 @@ def _numbers_rows(name: str, values: np.ndarray, distinct: int, index: bool) -> 
     if distinct < len(values) or (values != np.floor(values)).any():
         return ""
     if index:
-        return "whole numbers without a name, no two alike: the row index, which was written into the table"
+        return "without a name: the row index, which was written into the table"
     if len(values) < ID_LEAST:
         return ""
-    different, steps = "whole numbers, no two alike,", np.diff(values)
+    steps, low, high = np.diff(values), values.min(axis=0), values.max(axis=0)
     if (steps > 0).all() or (steps < 0).all():
-        return f"{different} {'rising' if steps[0] > 0 else 'falling'} from row to row: it numbers the rows"
-    low, high = values.min(axis=0), values.max(axis=0)
+        return f"{'rising' if steps[0] > 0 else 'falling'} from row to row: it numbers the rows"
     if high - low < 2 * len(values):
-        return f"{different} and nearly all from {low:.0f} to {high:.0f} occur: it numbers the rows"
-    if low >= 1e15:
-        return f"{different} of 16 digits: they name something"
-    return f"{different} and its name says so: it names the rows" if _ID_NAME.search(name) else ""
+        return f"and nearly all from {low:.0f} to {high:.0f} occur: it numbers the rows"
+    return "and its name or length says so: it names the rows" if low >= 1e15 or _ID_NAME.search(name) else ""
 
 
 def _of_words(series: pd.Series, kind: str, use: Callable, max_categories: int, feature: bool) -> ColumnUse:
     codes, words = coded(series)
     counts = np.bincount(codes[codes >= 0], minlength=len(words))
     use = partial(use, distinct=len(words), examples=tuple(word[:40] for word in words[:3]))
-    n = int(counts.sum(axis=0))
     if len(words) < 2:
-        return use("constant", "left out", f"one value only, {words[0]!r}{', or missing' if n < len(codes) else ''}")
+        return use("constant", "left out", f"one value only, {words[0]!r}")
     if kind == "truth" or (len(words) <= 6 and {word.lower() for word in words} <= {"true", "false"}):
         return use("boolean", "0/1")
     if kind == "date" or not np.isnan(_days_of(words)).any():
         return use("date", "days", "days since 1 January 1970")
-    note = _looks_like(str(series.name), codes, words, counts, feature and len(words) > max_categories)
-    told = f"{note}; " if note else ""
+    warning = _looks_like(str(series.name), codes, words, counts, feature and len(words) > max_categories)
+    use, told = partial(use, warning=warning), f"{warning}; " if warning else ""
+    n = int(counts.sum(axis=0))
     if n >= ID_LEAST and np.mean(counts == 1, axis=0) >= ID_SHARE:
-        why = f"{len(words):,} different texts in {n:,} rows: it names the rows"
-        return use("id-like", "left out", told + why, warning=note)
+        return use("id-like", "left out", f"{told}{len(words):,} different texts in {n:,} rows: it names the rows")
     if len(words) > max_categories:
-        return use(
-            "text", "left out", f"{told}{len(words):,} different texts, more than {max_categories}", warning=note
-        )
+        return use("text", "left out", f"{told}{len(words):,} different texts, more than {max_categories}")
     if feature:
         require_plain(f"column {series.name!r} has the value", words)
     categories = tuple(sorted(words))
     if len(words) == 2:
         told = f"{told}one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
-    return use("category", "categories", told.removesuffix("; "), categories, warning=note)
+    return use("category", "categories", told.removesuffix("; "), categories)
 
 
 def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndarray, many: bool) -> str:
@@ -289,8 +272,7 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
     plain = np.array([bool(_pattern(*best).fullmatch(word)) for word in words])
     numeric, n = int(counts[plain].sum(axis=0)), int(counts.sum(axis=0))
     if plain.all():
-        why = kept_as_text(words)
-        return f"numbers {why}: kept as text" if why else f"numbers that are texts ({words[0]!r}) in the table: kept so"
+        return f"numbers {kept_as_text(words) or f'that are texts ({words[0]!r}) in the table'}: kept as text"
     at = int(np.argmax(np.append(~plain, False)[codes]))
     row = f"row {at + 1:,} has {words[codes[at]]!r}"
     if numeric >= NUMERIC_SHARE * n and many:
@@ -298,13 +280,12 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
             f"column {name!r}: {numeric:,} of {n:,} values are numbers, but {row}. Correct such cells (leave them "
             f"empty if they are missing), or leave the column out: exclude=[{name!r}] (--exclude)."
         )
-    some, weights = words[:1000], counts[:1000]
+    some, weights = words[:1000], counts[:1000] / counts[:1000].sum(axis=0)
     dates = np.array([bool(_LIKE_DATE.fullmatch(word)) for word in some])
     like = plain[:1000] | [bool(_LIKE_NUMBER.fullmatch(word)) for word in some] & ~dates
-    if weights[dates].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0):
+    if weights[dates].sum(axis=0) >= NUMERIC_SHARE:
         return f"looks like dates written as {some[dates][0]!r}, read as text: only dates such as 2024-02-29 are read"
-    numbers = weights[like].sum(axis=0) >= NUMERIC_SHARE * weights.sum(axis=0)
-    return f"looks like numbers, but {row}: read as text" if numbers else ""
+    return f"looks like numbers, but {row}: read as text" if weights[like].sum(axis=0) >= NUMERIC_SHARE else ""
 
 
 def require_plain(what: str, names: Iterable[str]) -> None:
@@ -312,43 +293,35 @@ def require_plain(what: str, names: Iterable[str]) -> None:
     longest = TABLE["characters of a name"][0]
     for name in names:
         if len(name) > longest or "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-            raise DataError(
-                f"{what} {name[:60]!a}, which cannot name a column, a group or a feature: needed are at most "
-                f"{longest:,} characters of UTF-8. Write it otherwise, or leave it out (exclude)."
-            )
+            needed = f"needed are at most {longest:,} characters of UTF-8"
+            raise DataError(f"{what} {name[:60]!a}, which cannot name anything: {needed}. Change or exclude it.")
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Columns with their numbers of cells, for a message."""
+    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(counts.items())[:8])
+    return f"{len(counts)} column{'s' if len(counts) > 1 else ''}: {shown}{', ...' if len(counts) > 8 else ''}"
 
 
 # -- the target --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Target:
-    """The column to be predicted, and how it is read: as a number, or as a category."""
+def target_of(use: ColumnUse, series: pd.Series) -> ColumnUse:
+    """The column to be predicted, as a number or as a category; ``DataError`` if it can be neither."""
+    if use.kind == "id-like" and _kind_of(series) == "number":
+        return replace(use, kind="numeric", used="target (number)", note="")
+    if use.used == "left out":
+        raise DataError(f"target {use.name!r} cannot be predicted: {use.note}. Needed are numbers or few categories.")
+    if use.infinite:
+        raise DataError(f"target {use.name!r} has {use.infinite:,} infinite value(s); needed are finite numbers.")
+    if use.kind in ("category", "boolean") or use.distinct == 2:
+        return replace(use, used="target (category)", note="")
+    return replace(use, used="target (number)")
 
-    name: str
-    kind: str  # as in the table of columns
-    used: str  # target (number) or target (category)
-    note: str = ""  # what was done
 
-    @classmethod
-    def of(cls, use: ColumnUse, series: pd.Series) -> "Target":
-        """The target that a column is; ``DataError`` if it can be none."""
-        if use.kind == "id-like" and _kind_of(series) == "number":
-            return cls(use.name, "numeric", "target (number)")
-        if use.used == "left out":
-            raise DataError(
-                f"target {use.name!r} cannot be predicted: {use.note}. Needed are numbers, or texts of at most "
-                f"{MAX_CATEGORIES} different values."
-            )
-        if use.infinite:
-            raise DataError(f"target {use.name!r} has {use.infinite:,} infinite value(s); needed are finite numbers.")
-        if use.kind in ("category", "boolean") or use.distinct == 2:
-            return cls(use.name, use.kind, "target (category)")
-        return cls(use.name, use.kind, "target (number)", use.note)
-
-    def values(self, series: pd.Series) -> np.ndarray:
-        """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
-        if self.used == "target (number)":
-            return days(series) if self.kind == "date" else numbers(series)
-        codes, words = coded(series)
-        return np.append(words, "")[codes].astype(str)
+def target_values(target: ColumnUse, series: pd.Series) -> np.ndarray:
+    """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
+    if target.used == "target (number)":
+        return days(series) if target.kind == "date" else numbers(series)
+    codes, words = coded(series)
+    return np.append(words, "")[codes].astype(str)

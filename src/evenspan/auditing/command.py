@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from .. import __version__
@@ -17,6 +18,7 @@ from .output_folder import SETTINGS
 
 MISSING = ("error", "drop", "mean", "indicator")
 CONCERNS = ("means", "errors", "classification", "all")
+Text, Texts = str | None, list[str] | None
 #: With this code the command ends after an error that it says in one line.
 ERROR = 2
 #: What a terminal obeys or cannot show: control characters but the end of a line, signs that turn the direction of
@@ -38,34 +40,26 @@ class Group(TyperGroup):
                 stream.reconfigure(errors="backslashreplace")
         try:
             return super().invoke(ctx)
-        except FairError as error:
-            typer.echo(f"Error: {printable(error)}", err=True)
-            raise typer.Exit(ERROR) from None
-        except KeyboardInterrupt:
-            typer.echo("Interrupted.", err=True)
+        except KeyboardInterrupt as error:
+            typer.echo(printable(f"Interrupted. {error}").strip(), err=True)
             raise typer.Exit(130) from None
-        except OSError as error:
-            if isinstance(error, BrokenPipeError):  # who reads has seen enough
-                raise
+        except BrokenPipeError:  # who reads has seen enough
+            raise
+        except (FairError, OSError) as error:
             typer.echo(f"Error: {printable(error)}", err=True)
             raise typer.Exit(ERROR) from None
 
 
 def command(about: str) -> typer.Typer:
     """An empty command with the option ``--version``, whose errors are told in plain words."""
-    app = typer.Typer(
-        cls=Group,
-        no_args_is_help=True,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        help=about,
-    )
+    quiet = {"add_completion": False, "pretty_exceptions_enable": False}
+    names = {"help_option_names": ["-h", "--help"]}
+    app = typer.Typer(cls=Group, no_args_is_help=True, context_settings=names, help=about, **quiet)
 
     @app.callback()
     def _main(
         version: Annotated[
-            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+            bool, Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
         ] = False,
     ) -> None:
         pass
@@ -85,49 +79,36 @@ app = command("Fair principal components for a table of your own.")
 @app.command()
 def audit(
     table: Annotated[
-        str, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow, Feather or Excel (also FILE::SHEET).")
+        str, Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow, Feather or Excel (also FILE::SHEET).")
     ],
     sensitive: Annotated[
-        list[str],
-        typer.Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated."),
+        list[str], Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated.")
     ],
-    target: Annotated[str | None, typer.Option(metavar="COL", help="Column that is to be predicted later.")] = None,
-    k: Annotated[
-        str | None, typer.Option("-k", metavar="RANGE", help="Numbers of components: 3, or 2,5, or 1..10.")
-    ] = None,
+    target: Annotated[Text, Option(metavar="COL", help="Column that is to be predicted later.")] = None,
+    k: Annotated[Text, Option("-k", metavar="RANGE", help="Numbers of components: 3, or 2,5, or 1..10.")] = None,
     methods: Annotated[
-        list[str] | None,
-        typer.Option("--methods", "-m", metavar="NAME", help="A method, may be repeated; 'all' adds the slow ones."),
+        Texts, Option("--methods", "-m", metavar="NAME", help="A method, may be repeated; 'all' adds the slow ones.")
     ] = None,
-    concern: Annotated[str, typer.Option(help=f"Which questions are answered: {', '.join(CONCERNS)}.")] = "all",
-    missing: Annotated[str, typer.Option(help=f"Missing values: {', '.join(MISSING)}.")] = "error",
+    concern: Annotated[str, Option(help=f"Which questions are answered: {', '.join(CONCERNS)}.")] = "all",
+    missing: Annotated[str, Option(help=f"Missing values: {', '.join(MISSING)}.")] = "error",
     intersections: Annotated[
-        bool, typer.Option("--intersections", help="Also the groups of all sensitive columns together.")
+        bool, Option("--intersections", help="Also the groups of all sensitive columns together.")
     ] = False,
-    exclude: Annotated[
-        list[str] | None, typer.Option(metavar="COL", help="Column to leave out; may be repeated.")
-    ] = None,
+    exclude: Annotated[Texts, Option(metavar="COL", help="Column to leave out; may be repeated.")] = None,
     keep: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COL", help="Numbers to use although they look like row numbers; may be repeated."),
+        Texts, Option(metavar="COL", help="Numbers to use although they look like row numbers; may be repeated.")
     ] = None,
-    decimal: Annotated[str | None, typer.Option(metavar="MARK", help="How decimals are written: . or ,")] = None,
-    thousands: Annotated[
-        str | None, typer.Option(metavar="MARK", help="What stands between thousands: , or . or ' or a blank.")
-    ] = None,
-    skip_rows: Annotated[int, typer.Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the file names its columns.")
-    ] = None,
-    holdout: Annotated[float, typer.Option(help="Share of the rows that no method sees.")] = 0.3,
-    n_boot: Annotated[int, typer.Option("--bootstrap", help="Samples behind each interval.")] = 1000,
-    random_state: Annotated[int, typer.Option("--seed", help="Seed of everything random.")] = 0,
-    standardize: Annotated[bool, typer.Option(help="Whether all columns get variance 1, or keep their units.")] = True,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where everything goes.")] = Path(
-        "report"
-    ),
+    decimal: Annotated[Text, Option(metavar="MARK", help="How decimals are written: . or ,")] = None,
+    thousands: Annotated[Text, Option(metavar="MARK", help="What stands between thousands: , . ' or a blank.")] = None,
+    skip_rows: Annotated[int, Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
+    header: Annotated[bool | None, Option("--header/--no-header", help="Whether the file names its columns.")] = None,
+    holdout: Annotated[float, Option(help="Share of the rows that no method sees.")] = 0.3,
+    n_boot: Annotated[int, Option("--bootstrap", help="Samples behind each interval.")] = 1000,
+    random_state: Annotated[int, Option("--seed", help="Seed of everything random.")] = 0,
+    standardize: Annotated[bool, Option(help="Whether all columns get variance 1, or keep their units.")] = True,
+    output: Annotated[Path, Option("--output", "-o", metavar="FOLDER", help="Where it all goes.")] = Path("report"),
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Also write to a folder that holds other files, which stay.")
+        bool, Option("--overwrite", help="Also write to a folder that holds other files, which stay.")
     ] = False,
 ) -> None:
     """What principal components do to the groups of a table, what can be done, and what is possible at all.
@@ -137,7 +118,8 @@ def audit(
     parameters = {name: value for name, value in locals().items() if name not in ("output", "overwrite")}
     folder = output.resolve()
     parameters |= {"table": _seen_from(folder, table, output), "k": None if k is None else sizes(k)}
-    parameters |= {"methods": _methods(methods), "exclude": exclude or [], "keep": keep or []}
+    parameters |= {"methods": "all" if methods == ["all"] else methods or None}
+    parameters |= {"exclude": exclude or [], "keep": keep or []}
     from . import notebook
     from .run import require_arguments
 
@@ -146,8 +128,7 @@ def audit(
     try:
         notebook.run(parameters, folder, overwrite=overwrite, table=table)
     except KeyboardInterrupt:
-        typer.echo(printable(f"Interrupted. Nothing was written to {output}."), err=True)
-        raise typer.Exit(130) from None
+        raise KeyboardInterrupt(f"Nothing was written to {output}.") from None
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
     head = f"Report: {output / 'report.html'}; beside it audit.ipynb (change, run again), tables, figures, transformers"
     for line in [head, *settings["answers"], *settings["warnings"]]:
@@ -156,22 +137,13 @@ def audit(
 
 def sizes(text: str) -> list[int]:
     """Numbers of components from ``3``, ``2,5``, ``1..10`` or a mixture of these."""
-    found: list[int] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:\.\.\s*([0-9]{1,4})\s*)?", part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
-        if not 1 <= first <= last:
-            raise ConfigurationError(
-                f"-k {text[:40]!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
-            )
-        found += range(first, last + 1)
-    return sorted(set(found))
-
-
-def _methods(given: list[str] | None) -> list[str] | str | None:
-    if given and "all" in given and len(given) > 1:
-        raise ConfigurationError("--methods all goes with no other --methods.")
-    return "all" if given == ["all"] else given or None
+    parts = [re.fullmatch(r"\s*([0-9]{1,4})\s*(?:\.\.\s*([0-9]{1,4})\s*)?", part) for part in text.split(",")]
+    ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) if part else range(0) for part in parts]
+    if not all(one and one[0] > 0 for one in ranges):
+        raise ConfigurationError(
+            f"-k {text[:40]!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
+        )
+    return sorted(set().union(*ranges))
 
 
 def _seen_from(folder: Path, table: str, output: Path) -> str:

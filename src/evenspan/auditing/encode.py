@@ -1,6 +1,6 @@
 """A data frame as a table of numbers: what each column becomes, and the transformer that comes before every method."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,11 +10,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ..core.errors import ConfigurationError, DataError, FeatureTypeError
+from ..core.errors import DataError, FeatureTypeError
 from ..core.inputs import warn_caller
 from ..core.options import Option, Options, flag, one_of, whole
-from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, use_of
-from .table import no_such_column
+from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, listed, use_of
+from .read import no_such_column
+
+_NAMES = Option(lambda names: not isinstance(names, str), "a list of names")
 
 
 class TableEncoder(Options, TransformerMixin, BaseEstimator):
@@ -73,41 +75,18 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
 
     _options: ClassVar[dict] = {
         "missing": one_of("error", "mean", "indicator"), "unknown": one_of("error", "zero"), "standardize": flag(),
-        "exclude": Option(lambda names: not isinstance(names, str), "a list of names"),
-        "keep": Option(lambda names: not isinstance(names, str), "a list of names"), "max_categories": whole(1),
+        "exclude": _NAMES, "keep": _NAMES, "max_categories": whole(1),
     }  # fmt: skip
 
     def __init__(
-        self,
-        *,
-        missing: str = "error",
-        unknown: str = "error",
-        standardize: bool = True,
-        exclude=(),
-        keep=(),
+        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=(),
         max_categories: int = MAX_CATEGORIES,
-    ):
-        self.missing = missing
-        self.unknown = unknown
-        self.standardize = standardize
-        self.exclude = exclude
-        self.keep = keep
-        self.max_categories = max_categories
+    ):  # fmt: skip
+        self.missing, self.unknown, self.standardize = missing, unknown, standardize
+        self.exclude, self.keep, self.max_categories = exclude, keep, max_categories
 
     def fit(self, X, y=None):
-        """Find out what the columns are, and learn categories, means and scales.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n, p)
-            Columns of numbers, truth values, dates or text. An array of numbers is taken as well.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self
-        """
+        """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales."""
         self._check_options()
         frame = self._frame(X, reset=True)
         if len(frame) == 1:
@@ -128,43 +107,20 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         return self._learnt(uses, codes, mean, scale)
 
     def transform(self, X) -> pd.DataFrame:
-        """The features of some rows.
-
-        Parameters
-        ----------
-        X : DataFrame of shape (n, p)
-            At least the columns that are used, in any order.
-
-        Returns
-        -------
-        DataFrame of shape (n, d)
-            With the index of X.
-        """
+        """The features (n, d) of some rows, with their index; X has at least the columns that are used."""
         check_is_fitted(self)
         frame = self._frame(X, reset=False)
         for code in self.codes_:
             if code.name not in frame.columns:
                 raise DataError(no_such_column(code.name, frame.columns, "the table to be transformed"))
-        values = encode(self.codes_, frame, unknown=self.unknown)
-        values -= self.mean_
-        values /= self.scale_
+        values = (encode(self.codes_, frame, unknown=self.unknown) - self.mean_) / self.scale_
         return pd.DataFrame(values, index=frame.index, columns=self.get_feature_names_out())
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
-        """Names of the features.
-
-        Parameters
-        ----------
-        input_features : None or array-like of str
-            If given, it must be the columns that ``fit`` saw.
-
-        Returns
-        -------
-        ndarray of str objects
-            Such as ``age``, ``job=clerk`` and ``income missing``.
-        """
+        """Names of the features, such as ``age``, ``job=clerk`` and ``income missing``."""
         check_is_fitted(self)
-        if input_features is not None and list(input_features) != list(self._names_in()):
+        seen = getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        if input_features is not None and list(input_features) != list(seen):
             raise DataError("input_features is not equal to feature_names_in_, the columns that fit saw.")
         return np.array([name for code in self.codes_ for name in code.features], dtype=object)
 
@@ -177,32 +133,20 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         self.scale_ = scale if self.standardize else np.ones(len(mean))
         return self
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        if both := [name for name in self.keep if name in self.exclude]:
-            raise ConfigurationError(f"column {both[0]!r} is to be kept, and also excluded. Name it once.")
-
     def _frame(self, X, *, reset: bool) -> pd.DataFrame:
         """X as a data frame whose columns have text as names; arrays of numbers get x0, x1, ..."""
         if sparse.issparse(X):
             raise FeatureTypeError("X is sparse, but a table of named columns is dense. Pass a data frame.")
-        if isinstance(X, pd.DataFrame) or hasattr(X, "to_pandas"):
-            frame = X if isinstance(X, pd.DataFrame) else X.to_pandas()
-            if not len(frame) or not frame.shape[1]:
-                raise DataError(
-                    f"Found array with {len(frame)} sample(s) and {frame.shape[1]} feature(s); needed is 1."
-                )
-            if reset:
-                validate_data(self, frame, skip_check_array=True)
-            if frame.columns.map(lambda name: isinstance(name, str)).all():
-                return frame
-            return frame.set_axis([str(name) for name in frame.columns], axis=1)
-        X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=1)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).infer_objects()
-
-    def _names_in(self):
-        return getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])
+        frame = X.to_pandas() if hasattr(X, "to_pandas") else X
+        if not isinstance(frame, pd.DataFrame):
+            X = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=1)
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).infer_objects()
+        if not len(frame) or not frame.shape[1]:
+            raise DataError(f"Found array with {len(frame)} sample(s) and {frame.shape[1]} feature(s); needed is 1.")
+        if reset:
+            validate_data(self, frame, skip_check_array=True)
+        return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -227,18 +171,15 @@ class ColumnCode:
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features that the column becomes."""
-        if self.used == "categories":
-            shown = self.categories[1:] if len(self.categories) == 2 else self.categories
-            names = tuple(f"{self.name}={category}" for category in shown)
-        else:
-            names = (self.name,)
+        shown = self.categories[1:] if len(self.categories) == 2 else self.categories
+        names = tuple(f"{self.name}={category}" for category in shown) or (self.name,)
         return (*names, f"{self.name} missing") if self.indicator else names
 
 
 def codes_of(uses: Iterable[ColumnUse], missing: str) -> tuple[ColumnCode, ...]:
     """The codes of the columns that are used; ``DataError`` if none is left, one is infinite, or names collide."""
     uses = list(uses)
-    require_finite({use.name: use.infinite for use in uses if use.infinite})
+    _require_finite({use.name: use.infinite for use in uses})
     codes = tuple(
         ColumnCode(use.name, use.used, use.categories, None, missing == "indicator" and use.missing > 0)
         for use in uses
@@ -262,39 +203,31 @@ def encode(codes: Iterable[ColumnCode], frame: pd.DataFrame, *, row: int = 0, un
     for code in codes:
         part = X[:, at : at + len(code.features)]
         at += part.shape[1]
-        series = frame[code.name]
-        empty = (
-            _put_category(part, code, series, row, unknown) if code.categories else _put_number(part, code, series, row)
-        )
+        if code.categories:
+            empty = _put_category(part, code, frame[code.name], row, unknown)
+        else:
+            part[:, 0] = values = CONVERTERS[code.used](frame[code.name], row)
+            empty = np.flatnonzero(np.isnan(values))
+            infinite[code.name] = int(np.isinf(values).sum(axis=0))
+            part[empty, 0] = 0.0 if code.fill is None else code.fill
         if len(empty) and code.fill is None:
             missing[code.name] = len(empty)
         if code.indicator:
             part[empty, -1] = 1.0
-        if not code.categories and (count := int(np.isinf(part[:, 0]).sum(axis=0))):
-            infinite[code.name] = count
-    require_finite(infinite)
+    _require_finite(infinite)
     if missing:
         raise DataError(
-            f"missing values (NaN or empty) in {_listed(missing)} of {len(frame):,} rows. Drop these rows first, or "
-            "fit with missing='mean' or missing='indicator'."
+            f"missing values (NaN or empty) in {listed(missing)} of {len(frame):,} rows. Drop these rows first, or fit "
+            "with missing='mean' or missing='indicator'."
         )
     return X
 
 
-def _put_number(part: np.ndarray, code: ColumnCode, series: pd.Series, row: int) -> np.ndarray:
-    values = CONVERTERS[code.used](series, row)
-    empty = np.flatnonzero(np.isnan(values))
-    part[:, 0] = values
-    if code.fill is not None:
-        part[empty, 0] = code.fill
-    return empty
-
-
 def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: int, unknown: str) -> np.ndarray:
+    """Fill the features of a category in; returns the rows whose cells are missing."""
     cells, distinct = coded(series)
     position = {category: j for j, category in enumerate(code.categories)}
-    known = np.array([position.get(text, -2) for text in distinct] + [position.get(code.fill, -1)])
-    at = known[cells]
+    at = np.array([position.get(text, -2) for text in distinct] + [position.get(code.fill, -1)])[cells]
     strange = np.flatnonzero(at == -2)
     if len(strange) and unknown == "error":
         found = distinct[cells[strange[0]]]
@@ -315,33 +248,21 @@ def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame) -> tuple[Colu
     """The codes with the mean of each column of numbers and the most frequent value of each category in some rows."""
     filled = []
     for code in codes:
+        if frame[code.name].isna().all():
+            raise DataError(f"column {code.name!r} has no value in the rows that are fitted. Leave it out (exclude).")
         if code.categories:
             cells, words = coded(frame[code.name])
             counts = pd.Series(np.bincount(cells[cells >= 0], minlength=len(words)), index=words)
-            found = counts.reindex(code.categories, fill_value=0)
-            fill = found.idxmax() if found.any() else None
+            fill = counts.reindex(code.categories, fill_value=0).idxmax()
         else:
-            values = CONVERTERS[code.used](frame[code.name])
-            fill = None if np.isnan(values).all() else float(np.nanmean(values))
-        if fill is None:
-            raise DataError(
-                f"column {code.name!r} has no value among the rows that are fitted, so nothing can take the place of "
-                f"missing ones. Leave it out: exclude=[{code.name!r}]."
-            )
+            fill = float(np.nanmean(CONVERTERS[code.used](frame[code.name])))
         filled.append(replace(code, fill=fill))
     return tuple(filled)
 
 
-def require_finite(infinite: dict[str, int]) -> None:
-    """``DataError`` naming the columns with infinite values."""
-    if infinite:
+def _require_finite(infinite: Mapping[str, int]) -> None:
+    if found := {name: count for name, count in infinite.items() if count}:
         raise DataError(
-            f"infinite values in {_listed(infinite)}. Needed are finite numbers, below 1.8e308: correct the "
-            "cells, leave them empty, or leave the columns out (exclude)."
+            f"infinite values in {listed(found)}. Needed are finite numbers, below 1.8e308: correct the cells, leave "
+            "them empty, or leave the columns out (exclude)."
         )
-
-
-def _listed(counts: dict[str, int]) -> str:
-    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(counts.items())[:8])
-    more = ", ..." if len(counts) > 8 else ""
-    return f"{len(counts)} column{'s' if len(counts) > 1 else ''}: {shown}{more}"

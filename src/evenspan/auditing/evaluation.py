@@ -1,30 +1,23 @@
 r"""What a map does to the groups of one part of the rows, training set or held out: tidy rows with 95 % intervals.
 
-Errors are mean squared distances between rows and their reconstructions about the overall mean of the training set,
-summed over features. The loss of a group is its error less that of the best k directions for it alone, fitted to its
-training rows: on held-out rows it can be negative. With fewer than ``ROWS_A_FEATURE`` rows a feature those directions
-are noise, and losses are not given.
+Errors are mean squared distances between rows and their reconstructions about the overall mean of the training set. The
+loss of a group is its error less that of the best k directions for its own training rows: on held-out rows it can be
+negative. With fewer than ``ROWS_A_FEATURE`` rows a feature those directions are noise, and losses are not given.
 
-Intervals say how sure a number is for *this* map, the blocks of the part being drawn anew. Errors, losses and averages
-have percentile intervals. A gap, a distance or the largest of several numbers is biased upwards by noise, so that
-percentiles of its draws would exclude zero even where nothing is there. With :math:`d_p` the difference of a pair of
-groups, :math:`s_p` the root mean square of its deviations over the draws and q the 95 % quantile of the largest
-:math:`|d_p^* - d_p| / s_p` of all pairs, the gap :math:`\max_p |d_p|` lies between
-
-.. math:: \max_p (|d_p| - q s_p) \quad\text{and}\quad \max_p (|d_p| + q s_p)
-
-at least as often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The
-column ``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant.
-
-Distances of means are compared in standard deviations of the representation, since a map that discards variance
-brings all rows closer. The column ``bound`` says what a gap is at most in the population that the rows were drawn
-from, with 95 % confidence (``evenspan.metrics.mean_gap_bound``, ``error_gap_bound``); errors have one on held-out rows
-only, since a map is better on the rows that it was fitted to.
+Intervals say how sure a number is for *this* map, the blocks of the part being drawn anew: percentiles, for errors,
+losses and averages. Of a gap, a distance or the largest of several numbers, which noise only raises, percentiles would
+exclude zero even where nothing is there. With :math:`d_p` the difference of a pair of groups, :math:`s_p` the root mean
+square of its deviations over the draws and q the 95 % quantile of the largest :math:`|d_p^* - d_p| / s_p` of all pairs,
+the gap :math:`\max_p |d_p|` lies between :math:`\max_p (|d_p| - q s_p)` and :math:`\max_p (|d_p| + q s_p)` at least as
+often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The column
+``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant. The
+column ``bound`` says what a gap is at most in the population that the rows were drawn from, with 95 % confidence.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import norm
@@ -59,14 +52,8 @@ class Row:
     bound: float = np.nan
 
 
-# -- one part of the rows, as blocks -----------------------------------------------------------------------------------
-
-
 class Part:
-    """Blocked moments of one part, and how often each of its m blocks is in each of the samples, (n_boot, m).
-
-    The moments have the attribute "block" and the one that is looked at. The draws are the same for all methods.
-    """
+    """Moments by block and ``attribute``, and how often each of m blocks is in each sample, of all methods alike."""
 
     def __init__(self, name: str, moments: GroupMoments, attribute: str, n_boot: int, random_state):
         self.name, self.moments, self.attribute = name, moments, attribute
@@ -87,21 +74,15 @@ class Part:
         table[self._block, self._group] = values
         return table
 
-    def totals_about(self, point: np.ndarray) -> np.ndarray:
-        """Squared distances of the rows to a point (d,), by block and group, (m, G)."""
-        offsets = self.moments.means - point
-        return self._laid_out(self._traces + self.moments.counts * (offsets**2).sum(axis=1))
-
-    def offsets_from(self, point: np.ndarray) -> np.ndarray:
-        """Sums of the rows less a point, by block, (m, d)."""
-        return self._laid_out(self.moments.counts[:, None] * (self.moments.means - point)).sum(axis=1)
+    def about(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Squared distances of the rows to a point, by block and group (m, G); sums of the offsets, by block (m, d)."""
+        offsets, counts = self.moments.means - point, self.moments.counts
+        squares = self._laid_out(self._traces + counts * (offsets**2).sum(axis=1))
+        return squares, self._laid_out(counts[:, None] * offsets).sum(axis=1)
 
 
 def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
-    """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part.
-
-    Empty where a group has fewer than ``ROWS_A_FEATURE`` training rows a feature.
-    """
+    """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part."""
     moments = parts[0].plain
     if moments.counts.min() < ROWS_A_FEATURE * moments.d:
         return {}
@@ -109,21 +90,14 @@ def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
 
     def residuals(part, k):
         maps = (LinearMap(V[:, :k], V[:, :k], moments.mean) for V in bases)
-        return np.column_stack(
-            [block_sums(part.moments, one, part.attribute).errors[:, g] for g, one in enumerate(maps)]
-        )
+        found = [block_sums(part.moments, one, part.attribute).errors[:, g] for g, one in enumerate(maps)]
+        return np.column_stack(found)
 
     return {k: [residuals(part, k) for part in parts] for k in sizes}
 
 
-# -- a map on one part -------------------------------------------------------------------------------------------------
-
-
 class Evaluation:
-    """A map on one part: values by group, and the same in every sample of blocks.
-
-    ``own`` (m, G) are squared residuals by block under each group's own best directions; without them, no losses.
-    """
+    """A map on one part: values by group, and in every sample of blocks; losses with ``own`` (:func:`own_errors`)."""
 
     def __init__(self, part: Part, answer: FairSubspace | LinearMap, own: np.ndarray | None = None):
         self.part, self.answer, self.own = part, answer, own
@@ -139,34 +113,29 @@ class Evaluation:
 
     def rows(self) -> Iterator[Row]:
         """All metrics that moments determine."""
+        draws, counts = self.part.draws, self.part.counts
+        squares, offsets = self.part.about(self.answer.mean)
         yield from self._by_group("error", self.errors, self.drawn_errors)
-        yield from self._by_group("explained share", *self._explained())
-        low, high = interval(self.drawn_average, LEVEL)
-        yield Row("average error", self.average, float(low), float(high))
-        low, high = interval(self._retained(self.part.draws), LEVEL)
-        yield Row("retained variance", float(self._retained(self._everybody)[0]), float(low), float(high))
+        explained, drawn = (1.0 - _quotient(one @ self.sums.errors, one @ squares) for one in (self._everybody, draws))
+        yield from self._by_group("explained share", explained[0], drawn)
+        retained, drawn = (self._retained(one, squares.sum(axis=1), offsets) for one in (self._everybody, draws))
+        yield _row("average error", self.average, self.drawn_average)
+        yield _row("retained variance", retained[0], drawn)
         yield from self._differences("error", self.errors, self.drawn_errors)
         yield from self._distances()
         if self.own is not None:
-            losses = self.losses
-            drawn = self.drawn_errors - _quotient(self.part.draws @ self.own, self.part.draws @ self.part.counts)
+            losses = self.errors - self.own.sum(axis=0) / self.n
+            drawn = self.drawn_errors - _quotient(draws @ self.own, draws @ counts)
             yield from self._by_group("loss", losses, drawn)
             yield from self._differences("loss", losses, drawn)
-
-    @property
-    def losses(self) -> np.ndarray:
-        """Errors less those under each group's own best directions, (G,)."""
-        return self.errors - self.own.sum(axis=0) / self.n
 
     def statistic(self, metric: str) -> tuple[float, np.ndarray]:
         """A metric of all groups and its value in every sample of blocks, for comparisons in pairs."""
         if metric == "average error":
             return self.average, self.drawn_average
         if metric == "scaled mean distance":
-            found = (largest_distance(means) / self._spread(draws) for means, draws in (
-                (self.means[None], self._everybody), (self.drawn_means, self.part.draws)))  # fmt: skip
-            value, drawn = found
-            return float(value[0]), drawn
+            value = largest_distance(self.means[None]) / self._spread(self._everybody)
+            return float(value[0]), largest_distance(self.drawn_means) / self._spread(self.part.draws)
         return float(np.ptp(self.errors, axis=0)), np.ptp(self.drawn_errors, axis=1)
 
     def _by_group(self, metric: str, values: np.ndarray, drawn: np.ndarray) -> Iterator[Row]:
@@ -174,21 +143,15 @@ class Evaluation:
         for g, label in enumerate(self.part.labels):
             yield Row(metric, float(values[g]), float(low[g]), float(high[g]), group=label)
 
-    def _explained(self) -> tuple[np.ndarray, np.ndarray]:
-        totals, draws = self.part.totals_about(self.answer.mean), self.part.draws
-        values = 1.0 - self.sums.errors.sum(axis=0) / totals.sum(axis=0)
-        return values, 1.0 - _quotient(draws @ self.sums.errors, draws @ totals)
-
     def _kept(self, draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows in every sample, and the sum of squares of their representation about its mean."""
         n = draws @ self.part.counts.sum(axis=1)
         squares, firsts = self.sums.squares.sum(axis=1), self.sums.firsts.sum(axis=1)
         return n, draws @ squares - ((draws @ firsts) ** 2).sum(axis=1) / n
 
-    def _retained(self, draws: np.ndarray) -> np.ndarray:
+    def _retained(self, draws: np.ndarray, squares: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         n, kept = self._kept(draws)
-        totals = self.part.totals_about(self.answer.mean).sum(axis=1)
-        return kept / (draws @ totals - ((draws @ self.part.offsets_from(self.answer.mean)) ** 2).sum(axis=1) / n)
+        return kept / (draws @ squares - ((draws @ offsets) ** 2).sum(axis=1) / n)
 
     def _spread(self, draws: np.ndarray) -> np.ndarray:
         """Standard deviation of the representation along a component, in every sample."""
@@ -196,26 +159,25 @@ class Evaluation:
         return np.sqrt(np.maximum(kept, np.finfo(float).tiny) / n / self.means.shape[1])
 
     def _differences(self, kind: str, values: np.ndarray, drawn: np.ndarray) -> Iterator[Row]:
-        deviations = drawn - values
-        margins = simultaneous(np.abs(deviations))
+        margins = simultaneous(np.abs(drawn - values))
         ends = float((values - margins).max(axis=0)), float((values + margins).max(axis=0))
         yield Row(f"worst {kind}", float(values.max(axis=0)), *ends)
-        g, h = np.triu_indices(len(values), 1)
         bound = np.nan
         if kind == "error" and self.part.name == HELD_OUT:
             bound = bound_of_blocks(self.sums.labels, self.sums.counts, self.sums.errors, LEVEL)
-        apart = np.abs(deviations[:, g] - deviations[:, h])
-        yield _largest(f"{kind} gap", np.abs(values[g] - values[h]), apart, bound)
+        yield _gap(f"{kind} gap", values[:, None], drawn[:, :, None], bound)
 
     def _distances(self) -> Iterator[Row]:
-        deviations = self.drawn_means - self.means
-        pairs = list(zip(*np.triu_indices(len(self.n), 1), strict=True))
-        sizes = np.array([np.linalg.norm(self.means[g] - self.means[h]) for g, h in pairs])
-        apart = np.column_stack([np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs])
-        row = _largest("mean distance", sizes, apart, mean_gap_bound(self.part.plain, self.answer, level=LEVEL))
+        bound = mean_gap_bound(self.part.plain, self.answer, level=LEVEL)
+        row = _gap("mean distance", self.means, self.drawn_means, bound)
         yield row
+        # In standard deviations of the representation: a map that discards variance brings all rows closer.
         numbers = np.array([row.value, row.low, row.high, row.noise_q95]) / self._spread(self._everybody)
         yield Row("scaled mean distance", *map(float, numbers))
+
+
+def _row(metric: str, value: float, drawn: np.ndarray) -> Row:
+    return Row(metric, float(value), *map(float, interval(drawn, LEVEL)))
 
 
 def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -230,10 +192,14 @@ def simultaneous(deviations: np.ndarray) -> np.ndarray:
     return float(quantiles(ratios.max(axis=1), [LEVEL])[0]) * size
 
 
-def _largest(metric: str, sizes: np.ndarray, deviations: np.ndarray, bound: float) -> Row:
-    """The largest of the differences of all pairs."""
-    margins, value = simultaneous(deviations), float(sizes.max(axis=0))
-    low, high = float((sizes - margins).max(axis=0)), float((sizes + margins).max(axis=0))
+def _gap(metric: str, values: np.ndarray, drawn: np.ndarray, bound: float) -> Row:
+    """The largest distance between the values (G, q) of two groups, drawn (n_boot, G, q) times."""
+    deviations, pairs = drawn - values, list(combinations(range(len(values)), 2))
+    sizes = np.array([np.linalg.norm(values[g] - values[h]) for g, h in pairs])
+    margins = simultaneous(
+        np.column_stack([np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs])
+    )
+    value, low, high = (float(ends.max(axis=0)) for ends in (sizes, sizes - margins, sizes + margins))
     return Row(metric, value, max(low, 0.0), high, value - low, bound=bound)
 
 
@@ -254,9 +220,6 @@ def larger_auc(rows: list[Row], G: int) -> Row:
 
 
 def paired_difference(one: tuple[float, np.ndarray], other: tuple[float, np.ndarray]) -> tuple[float, float]:
-    """How much larger a statistic is than another of the same rows, and the 95 % quantile of the deviations of that.
-
-    Both are given with their values in the same samples.
-    """
+    """How much larger a statistic is than another, and the 95 % quantile of the deviations of that in their samples."""
     difference = one[0] - other[0]
     return difference, float(quantiles(np.abs(one[1] - other[1] - difference), [LEVEL])[0])

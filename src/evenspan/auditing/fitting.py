@@ -1,7 +1,4 @@
-"""The methods of an audit, fitted to the training set for some numbers of components.
-
-Names, settings and what a method equalises are those of the comparison of all linear methods (``evenspan.methods``).
-"""
+"""The methods of an audit (``evenspan.methods``), fitted to the training set for some numbers of components."""
 
 import time
 import warnings
@@ -19,8 +16,7 @@ from .sample import Points
 
 #: What principal components are compared with: always fitted, always first.
 PCA = "PCA"
-#: Methods that group moments determine and that answer within half a second at 100 features (measured, one core). Left
-#: out are settings beside which another of the same kind stands.
+#: Methods that group moments determine and that answer within half a second at 100 features, of each kind one setting.
 QUICK = (
     PCA, "Min-max loss", "JEVD-PCA", "Min-max error", "u-FPCA", "c-FPCA", "Robust PCA", "Fair PCA", "LEACE",
     "Fair PCA (covariance)", "Null-it-out PCA",
@@ -64,10 +60,7 @@ def chosen_methods(methods: Sequence[str] | str | None, group_counts: Sequence[i
 def fit_method(
     name: str, sizes: Sequence[int], moments: GroupMoments, points: Points, attribute: str, seed: int = 0
 ) -> dict[int, Fitted]:
-    """A method fitted for every number of components; a reason where it has no answer.
-
-    Methods that group moments do not determine are fitted to the points, whose ``attribute`` makes the groups.
-    """
+    """A method fitted to moments, or if these do not determine it to points, for every number of components."""
     method, found = METHODS[name], {}
     directions = rank(moments) if method.equalises in ("errors", "losses") else np.inf
     for k in sizes:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError, GroupError
-from .columns import ColumnUse, coded, readings, require_plain
+from .columns import ColumnUse, coded, listed, readings, require_plain
 from .encode import ColumnCode
 from .limits import TABLE
 
@@ -29,12 +29,14 @@ def labels_of(series: pd.Series) -> Labels:
     numeric = bool(readings(words)) and len(words) > 0
     if len(words) > (most := MAX_NUMBERS if numeric else TABLE["groups"][0]):
         raise GroupError(
-            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}, from "
-            f"{words[0]!r} on; needed are at most {most}. Bin it into groups, or choose another column; numbers for "
-            f"instance by pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
+            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}; "
+            f"needed are at most {most}. Choose another column, or bin it into groups, numbers for instance by "
+            f"pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
         )
     require_plain(f"sensitive column {series.name!r} has the value", words)
     labels, at = np.unique(words.astype(str), return_inverse=True)
+    if NO_LABEL in labels:
+        raise GroupError(f"sensitive column {series.name!r} has the label {NO_LABEL!r}, which is taken. Rename it.")
     return labels, np.append(at, -1)[codes].astype(np.int16)
 
 
@@ -52,83 +54,55 @@ def used_rows(
     counts = dict(sorted(counts.items(), key=lambda item: -item[1]))
     if counts and rule == "error":
         raise DataError(
-            f"missing values in {_listed(counts, n)}. Choose what happens to them: missing='drop' leaves out their "
-            "rows, 'mean' puts in the mean or the most frequent category, 'indicator' does so and adds a feature that "
-            "says so (on the command line --missing drop, and so on); or exclude the columns."
+            f"missing values in {listed(counts)} of {n:,} rows. Choose what happens to them: missing='drop' leaves out "
+            "their rows, 'mean' puts in the mean or the most frequent category, 'indicator' does so and adds a feature "
+            "that says so (on the command line --missing drop, and so on); or exclude the columns."
         )
     if target in counts and rule != "drop":
         raise DataError(
             f"target {target!r} misses {counts[target]:,} of {n:,} values, and a target is never filled in. Leave "
             "out these rows (missing='drop' leaves out every row with a missing value), or name no target."
         )
-    groups = {name: labels_of(frame[name]) for name in sensitive}
-    for name, (labels, code) in groups.items():
-        require_groups(name, np.bincount(code[code >= 0], minlength=len(labels)), labels)
-    if rule == "drop":
-        return _dropped(frame, groups, counts)
-    notes = []
-    for name in [name for name in groups if name in counts]:
-        groups[name] = _with_missing(name, *groups[name])
-        notes.append(f"{counts[name]:,} rows without a value of {name} form the group {NO_LABEL}")
-    if filled := {name: count for name, count in counts.items() if name not in sensitive}:
-        more = "; a further feature says which cells these are" if rule == "indicator" else ""
-        what = "the mean or the most frequent category of the training set"
-        notes.append(f"missing values in {_listed(filled, n)} were replaced by {what}{more}")
-    mostly = [
-        f"{name!r} misses {count / n:.0%} of its cells" for name, count in counts.items() if count > MOSTLY_MISSING * n
-    ]
-    return np.arange(n), groups, {}, notes, mostly
-
-
-def _dropped(frame: pd.DataFrame, groups: dict[str, Labels], counts: dict[str, int]) -> tuple:
-    n = len(frame)
-    rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1)) if counts else np.arange(n)
-    worst = next(iter(counts), None)
-    if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
-        raise DataError(
-            f"dropping the rows with a missing value leaves {len(rows):,} of {n:,}, because column {worst!r} misses "
-            f"{counts[worst] / n:.0%} of its cells. Leave it out: exclude=[{worst!r}] (--exclude), or choose missing="
-            f"'mean' or 'indicator'. Missing: {_listed(counts, n)}."
-        )
-    kept, dropped, notes = {}, {}, []
-    if counts:
+    groups, dropped, notes, rows = {}, {}, [], np.arange(n)
+    if rule == "drop" and counts:
+        rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1))
+        worst = next(iter(counts))
+        if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
+            raise DataError(
+                f"dropping the rows with a missing value leaves {len(rows):,} of {n:,}, because {worst!r} misses "
+                f"{counts[worst] / n:.0%} of its cells. Leave it out: exclude=[{worst!r}] (--exclude), or choose "
+                f"missing='mean' or 'indicator'. Missing: {listed(counts)}."
+            )
         share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
-        notes.append(f"{share} were dropped because of missing values in {_listed(counts, n)}")
-    for name, (labels, codes) in groups.items():
-        before, after = (np.bincount(some[some >= 0], minlength=len(labels)) for some in (codes, codes[rows]))
-        require_groups(name, after, labels, " after rows with missing values were dropped")
-        if counts:
-            dropped[name] = dict(zip(labels.tolist(), (before - after).tolist(), strict=True))
-            shares = zip(labels, (before - after) / before, strict=True)
-            notes.append(f"dropped by {name}: " + ", ".join(f"{part:.1%} of {label}" for label, part in shares))
-        if gone := labels[after == 0].tolist():
-            notes.append(f"no row of {name} {', '.join(map(repr, gone))} is left")
-        kept[name] = labels[after > 0], (np.cumsum(after > 0) - 1)[codes[rows]].astype(np.int16)
-    return rows, kept, dropped, notes, []
-
-
-def _with_missing(name: str, labels: np.ndarray, codes: np.ndarray) -> Labels:
-    if NO_LABEL in labels:
-        raise GroupError(f"sensitive column {name!r} has missing values and the label {NO_LABEL!r}. Rename the label.")
-    wider = np.unique(np.append(labels, NO_LABEL))
-    return wider, np.searchsorted(wider, np.append(labels, NO_LABEL))[codes].astype(np.int16)
-
-
-def _listed(counts: dict[str, int], n: int) -> str:
-    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(counts.items())[:8])
-    more = ", ..." if len(counts) > 8 else ""
-    return f"{len(counts)} column{'s' if len(counts) > 1 else ''} of {n:,} rows: {shown}{more}"
-
-
-def require_groups(name: str, counts: np.ndarray, labels: np.ndarray, after: str = "") -> None:
-    """``GroupError`` unless at least two groups have rows."""
-    there = labels[counts > 0]
-    if len(there) < 2:
-        only = f"one group only, {str(there[0])!r}" if len(there) else "no group"
-        raise GroupError(
-            f"sensitive column {name!r} has {only}{after}; needed are at least two. Choose another column, or a table "
-            "with other rows."
-        )
+        notes.append(f"{share} were dropped because of missing values in {listed(counts)}")
+    for name in sensitive:
+        labels, codes = labels_of(frame[name])
+        kept = np.bincount(codes[rows] + 1, minlength=len(labels) + 1)
+        if len(there := labels[kept[1:] > 0]) < 2:
+            only = f"one group only, {str(there[0])!r}" if len(there) else "no group"
+            after = " after rows with missing values were dropped" if len(rows) < n else ""
+            raise GroupError(f"sensitive column {name!r} has {only}{after}; needed are two. Choose another column.")
+        if len(rows) < n:
+            before = np.bincount(codes + 1, minlength=len(labels) + 1)
+            lost = dict(zip(labels.tolist(), (before - kept)[1:].tolist(), strict=True))
+            shares = (f"{count / m:.1%} of {label}" for (label, count), m in zip(lost.items(), before[1:], strict=True))
+            dropped[name] = lost
+            notes.append(f"dropped by {name}: {', '.join(shares)}")
+        elif kept[0]:
+            notes.append(f"{kept[0]:,} rows without a value of {name} form the group {NO_LABEL}")
+        names = np.append(labels, NO_LABEL)  # code -1 is its last entry
+        found, at = np.unique(codes[rows], return_inverse=True)
+        order = np.argsort(names[found])
+        groups[name] = names[found][order], np.argsort(order)[at].astype(np.int16)
+    mostly = []
+    if rule != "drop":
+        filled = {name: count for name, count in counts.items() if name not in sensitive}
+        mostly = [f"{name!r} misses {k / n:.0%} of its cells" for name, k in counts.items() if k > MOSTLY_MISSING * n]
+        if filled:
+            more = "; a further feature says which cells these are" if rule == "indicator" else ""
+            what = f"the mean or the most frequent category of the training set{more}"
+            notes.append(f"missing values in {listed(filled)} of {n:,} rows were replaced by {what}")
+    return rows, groups, dropped, notes, mostly
 
 
 def intersection(groups: Mapping[str, Labels]) -> dict[str, Labels]:
@@ -139,10 +113,7 @@ def intersection(groups: Mapping[str, Labels]) -> dict[str, Labels]:
     labels, position = np.unique(names, return_inverse=True)
     if len(labels) < len(names):
         twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise GroupError(
-            f"two combinations of {CROSS.join(groups)} would both be called {twice!r}, because labels hold {CROSS!r}. "
-            "Rename one of the labels."
-        )
+        raise GroupError(f"two combinations of {CROSS.join(groups)} would both be called {twice!r}. Rename a label.")
     return {CROSS.join(groups): (labels, position[at.ravel()].astype(np.int16))}
 
 

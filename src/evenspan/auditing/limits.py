@@ -2,7 +2,6 @@
 
 #: Said before the work that it would spoil.
 TABLE: dict[str, tuple[int, str]] = {
-    "columns": (20_000, "every column is looked at"),
     "features": (10_000, "time grows with their third power, and hundreds of them take minutes"),
     "groups": (50, "more are values of another kind: a number, a name"),
     "categories": (50, "a category of more values is text"),

@@ -13,19 +13,20 @@ from typing import Any
 from unittest import mock
 
 from ..core import errors
-from ..core.errors import ConfigurationError, ExecutionError, FairError
+from ..core.errors import ConfigurationError, ExecutionError
 from .output_folder import NOTEBOOK, atomic_output
 
 #: Packages of the extra ``audit`` without which no report can be made.
 NEEDED = ("fairlearn", "ipykernel", "jinja2", "matplotlib", "nbformat", "papermill")
+#: The kernel: this interpreter, under a name that no other one has.
 KERNEL = "evenspan"
+ARGV = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=CRITICAL"]
 
 
 def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False, table: str = "") -> None:
     """Execute the notebook with parameters and leave everything it writes in ``folder``, or nothing.
 
-    The path of the table is relative to ``folder``; what evenspan raises in the notebook is raised here and calls it
-    ``table``.
+    What evenspan raises in it is raised here; the table, whose path is relative to ``folder``, is called ``table``.
     """
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
         raise ConfigurationError(
@@ -39,45 +40,28 @@ def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False,
     logging.getLogger("papermill").setLevel(logging.ERROR)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell that an interrupted kernel is gone
     with atomic_output(folder, overwrite=overwrite) as stage, tempfile.TemporaryDirectory() as room:
-        with mock.patch.dict(os.environ, _kernel(Path(room))), warnings.catch_warnings():
+        spec = Path(room) / "kernels" / KERNEL / "kernel.json"
+        spec.parent.mkdir(parents=True)
+        spec.write_text(json.dumps({"argv": ARGV, "display_name": "Python 3", "language": "python"}))
+        places = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"), room)
+        with mock.patch.dict(os.environ, places, PYDEVD_DISABLE_FILE_VALIDATION="1"), warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of zmq and jupyter_client, about themselves
-            source = resources.files(__package__).joinpath(NOTEBOOK)
-            options = {"kernel_name": KERNEL, "language": "python", "progress_bar": False, "cwd": str(stage)}
             try:
-                result = papermill.execute_notebook(
-                    str(source), str(Path(room) / NOTEBOOK), dict(parameters), stderr_file=sys.stderr, **options
-                )
+                notebook = papermill.execute_notebook(
+                    str(resources.files(__package__).joinpath(NOTEBOOK)), None, dict(parameters), kernel_name=KERNEL,
+                    language="python", progress_bar=False, cwd=str(stage), stderr_file=sys.stderr,
+                )  # fmt: skip
             except PapermillExecutionError as error:
-                own = getattr(errors, error.ename, None)
-                if isinstance(own, type) and issubclass(own, FairError):
-                    raise own(error.evalue.replace(parameters["table"], table)) from None
-                raise ExecutionError(f"The notebook failed: {error}") from None
+                own = vars(errors).get(error.ename)
+                told = error.evalue.replace(parameters["table"], table) if own else f"The notebook failed: {error}"
+                raise (own or ExecutionError)(told) from None
             except DeadKernelError as error:
-                raise ExecutionError(
-                    f"{error}: the process that computes the audit ended, most often because memory was used up. Leave "
-                    "columns out (--exclude)."
-                ) from None
-        _plain(result)
-        nbformat.write(result, stage / NOTEBOOK)
-
-
-def _kernel(room: Path) -> dict[str, str]:
-    """The environment in which Jupyter finds this interpreter as a kernel, whatever others are installed."""
-    spec = room / "kernels" / KERNEL
-    spec.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=CRITICAL"]
-    (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
-    return {
-        "JUPYTER_PATH": str(room), "JUPYTER_RUNTIME_DIR": str(room / "runtime"), "IPYTHONDIR": str(room / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }  # fmt: skip
-
-
-def _plain(notebook) -> None:
-    """Remove, in place, paths and times of this run and the lines of progress; any Jupyter can open it again."""
-    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    for cell in notebook.cells:
-        cell.metadata.pop("papermill", None)
-        cell.metadata.pop("execution", None)
-        if cell.cell_type == "code":
-            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+                why = "the audit's process ended, most often for want of memory. Leave columns out (--exclude)."
+                raise ExecutionError(f"{error}: {why}") from None
+        # Paths and times of this run, and the lines of progress, are left out; any Jupyter can open it again.
+        notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        for cell in notebook.cells:
+            cell.metadata = {"tags": cell.metadata.get("tags", [])}
+            if cell.cell_type == "code":
+                cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
+        nbformat.write(notebook, stage / NOTEBOOK)

@@ -27,19 +27,18 @@ def atomic_output(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
     stage = Path(tempfile.mkdtemp(prefix=f".{folder.name.lstrip('.')}-", dir=folder.parent))
     try:
         yield stage
-        names = _files(stage) - {SETTINGS}
+        names = sorted(_files(stage) - {SETTINGS})
         settings = json.loads((stage / SETTINGS).read_text(encoding="utf-8"))
-        settings["files"] = {name: _digest(stage / name) for name in sorted(names)}
-        text = json.dumps(settings, indent=1, ensure_ascii=False) + "\n"
-        (stage / SETTINGS).write_text(text, encoding="utf-8")
+        settings["files"] = {name: _digest(stage / name) for name in names}
+        (stage / SETTINGS).write_text(json.dumps(settings, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         stage.chmod(folder.parent.stat().st_mode & 0o755)
         if not folder.exists():
             stage.rename(folder)
             return
-        for name in [*sorted(names), SETTINGS]:
+        for name in [*names, SETTINGS]:
             (folder / name).parent.mkdir(exist_ok=True)
             (stage / name).replace(folder / name)
-        for name in earlier - names - {NOTEBOOK}:
+        for name in earlier.difference(names, {NOTEBOOK}):
             (folder / name).unlink(missing_ok=True)
     finally:
         for left in folder.parent.iterdir():  # also what a kernel that was ended left beside its own folder
@@ -50,9 +49,7 @@ def atomic_output(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
 def _earlier(folder: Path, overwrite: bool) -> set[str]:
     """The files that an earlier report wrote there and nobody has changed; refused if there is anything else."""
     if folder.exists() and not folder.is_dir():
-        raise ConfigurationError(
-            f"{folder} is a file; needed is the name of a folder for the report. Name another one."
-        )
+        raise ConfigurationError(f"{folder} is a file; needed is a folder for the report. Name another one.")
     found = _files(folder)
     try:
         listed = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))["files"]
@@ -63,9 +60,8 @@ def _earlier(folder: Path, overwrite: bool) -> set[str]:
     if others and not overwrite:
         shown = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
         raise ConfigurationError(
-            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since ({shown}). Nothing "
-            "was written. Name another folder with -o, or add --overwrite (overwrite=True): files with the names of a "
-            "report are replaced then, all others stay."
+            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since ({shown}). Name "
+            "another folder (-o), or add --overwrite (overwrite=True), which replaces files with the names of a report."
         )
     return ours
 

@@ -43,40 +43,29 @@ class Probes:
 
     def rows(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         """What is found under a map."""
-        for kind in metrics.READERS:
-            yield from self._group(kind, answer)
-
-    def _group(self, kind: str, answer: FairSubspace | LinearMap) -> Iterator[Row]:
-        at, to = self._rows(kind)
-        codes, truth = self._codes[0][at], self._codes[1][to]
-        E, F = (points.X[rows] @ encoder(answer) for points, rows in ((self.fitting, at), (self.scoring, to)))
         labels = self._labels[1:] if len(self._labels) == 2 else self._labels
-        name, found, missing = f"{kind} AUC", [], []
-        for label in labels:
-            g = self._labels.index(label)
-            member, inside = truth == g, codes == g
-            if min(side.sum(axis=0) for side in (member, ~member, inside, ~inside)) < LEAST:
-                missing.append(label)
+        for kind in metrics.READERS:
+            name, found, missing = f"{kind} AUC", [], []
+            at, to = self._orders[0][: FITTED[kind]], self._orders[1][: SCORED[kind]]
+            E, F = self.fitting.X[at] @ encoder(answer), self.scoring.X[to] @ encoder(answer)
+            for label in labels:
+                inside, member = (
+                    codes == self._labels.index(label) for codes in (self._codes[0][at], self._codes[1][to])
+                )
+                if min(side.sum(axis=0) for side in (member, ~member, inside, ~inside)) < LEAST:
+                    missing.append(label)
+                    continue
+                value, drawn = self._area(member, metrics.reader_scores(kind, E, inside, F))
+                low, high = map(float, interval(drawn, LEVEL))
+                found.append((value, low, high, _by_chance(member, len(labels)), label))
+            note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
+            if not found:
+                yield Row(name, np.nan, note=note)
                 continue
-            scores = metrics.reader_scores(kind, E, inside, F)
-            value, drawn = self._area(member, scores)
-            found.append((value, drawn, label, _by_chance(member, len(labels))))
-        note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
-        if not found:
-            yield Row(name, np.nan, note=note)
-            return
-        if len(labels) > 1:
-            for value, drawn, label, chance in found:
-                low, high = interval(drawn, LEVEL)
-                yield Row(name, value, float(low), float(high), chance, label, "This group against all others.")
-            note = " ".join(filter(None, ("The largest of one group against all others.", note)))
-        value, drawn, _, chance = max(found, key=lambda one: one[0])
-        low, high = interval(drawn, LEVEL)
-        yield Row(name, value, float(low), float(high), chance, note=note)
-
-    def _rows(self, kind: str) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that a kind of probe is fitted to, and those it is scored on."""
-        return self._orders[0][: FITTED[kind]], self._orders[1][: SCORED[kind]]
+            if len(labels) > 1:
+                yield from (Row(name, *one, "This group against all others.") for one in found)
+                note = " ".join(filter(None, ("The largest of one group against all others.", note)))
+            yield Row(name, *max(found, key=lambda one: one[0])[:4], note=note)
 
     def _weights(self, n: int) -> np.ndarray:
         """How often each of n scored rows is in each sample, (draws, n); the same for all methods."""

@@ -1,24 +1,74 @@
-"""Tables from data frames and files: pandas reads workbooks, Parquet and Arrow files, whose cells have types."""
+"""Tables from data frames and files: every cell has one reading, or there is a question.
 
+pandas reads workbooks, Parquet and Arrow files, whose cells have types. Of text files pyarrow gives every cell as text,
+so that nothing is lost before it is decided what it is.
+"""
+
+import codecs
+import csv
+import io
+import re
 from collections import Counter
-from contextlib import contextmanager
+from collections.abc import Iterable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError, FairError, LimitError
+from ..core.errors import ConfigurationError, DataError, FairError
 from ..core.inputs import require_memory
-from .table import IN_BATCHES, MISSING, Table, checked, names_in, no_such_column, note_missing, require_names
-from .text_files import MAGIC, PACKED, text_file
+from .columns import EXACT, MAX_CATEGORIES, coded, kept_as_text, number_of, readings, require_plain
 
 TEXT_FILES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
+PACKED = (".gz", ".bz2", ".zst")
 EXCEL_FILES = (".xlsx", ".xlsm")
 TYPED_FILES = {".parquet": pd.read_parquet, ".pq": pd.read_parquet, ".feather": pd.read_feather,
                ".arrow": pd.read_feather, ".ipc": pd.read_feather}  # fmt: skip
-#: Bytes of memory for each byte of a file with types.
-TYPED_BYTES = 10
+#: Bytes of memory for each byte of a file with types, and of a text file.
+TYPED_BYTES, TEXT_BYTES = 10, 6
+#: Texts that stand for a missing value; the last are errors of a spreadsheet.
+_GAPS = "? NA N/A n/a NaN nan -nan NAN None null NULL <NA> \\N #N/A #NA #DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!"
+MISSING = frozenset(["", *_GAPS.split()])
+#: Names that a column gets which has none, here or by pandas.
+UNNAMED = re.compile(r"Unnamed: .*|column \d+")
+#: What to do with a table that does not fit in memory.
+IN_BATCHES = (
+    "Audit rows drawn at random; evenspan.GroupMoments.from_batches sums group moments of all rows, batch by batch."
+)
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+#: Bytes at the head of a text file by which it is found out how it is written.
+_HEAD = 2**18
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table in memory: its columns have different names, each is numbers, dates, truth values or texts."""
+
+    name: str  # of the file, or "table"
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()  # what had to be found out or decided to read it
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.frame.columns)
+
+    def require(self, names: Iterable[str], argument: str) -> None:
+        """``DataError`` with what may have been meant unless all names are columns."""
+        for name in names:
+            if name not in self.columns:
+                raise DataError(no_such_column(name, self.columns, f"{argument}: {self.name}"))
+
+
+def no_such_column(name: str, columns, where: str, what: str = "column") -> str:
+    """A message that there is no such column, with the one that may have been meant."""
+    lower = {str(column).lower().strip(): str(column) for column in columns}
+    near = get_close_matches(str(name).lower().strip(), list(lower), n=1)
+    hint = f"Did you mean {lower[near[0]]!r}? " if near else ""
+    shown = ", ".join(map(str, columns[:20])) + (f", ... ({len(columns)} in all)" if len(columns) > 20 else "")
+    return f"{where} has no {what} {name!r}. {hint}The {what}s are {shown}."
 
 
 def open_table(
@@ -28,93 +78,287 @@ def open_table(
 
     The options say how numbers are written, how many lines of a file stand above the names, and whether it has names.
     """
+    name, notes, frame = "table", [], table
     if isinstance(table, str | Path):
-        return _open_path(str(table), decimal, thousands, skip_rows, header)
-    if not isinstance(table, pd.DataFrame) and hasattr(table, "to_pandas"):
-        table = table.to_pandas()
-    if not isinstance(table, pd.DataFrame):
+        path, sheet = split_path(str(table))
+        name = f"{path.name}::{sheet}" if sheet else path.name
+        frame = _from_path(path, sheet, decimal, thousands, skip_rows, header, notes)
+    elif hasattr(table, "to_pandas"):
+        frame = table.to_pandas()
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"a {type(table).__name__} is no table; needed is a data frame, or the path of a file.")
+    if not frame.shape[0] or not frame.shape[1]:
+        raise DataError(f"{name} has no {'rows' if frame.shape[1] else 'columns'}; needed is at least one.")
+    frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
+    if twice := [column for column, times in Counter(frame.columns).items() if times > 1]:
         raise DataError(
-            f"a {type(table).__name__} is no table with named columns; needed is a data frame or the path of a file. "
-            "Put an array into pandas.DataFrame(X, columns=[...]) together with the sensitive column."
+            f"{name} has more than one column named {', '.join(map(repr, twice[:5]))}. Rename them; if the first line "
+            "holds data instead of names, say --no-header (header=False)."
         )
-    return checked("table", table, (), decimal, thousands)
+    require_plain(f"{name} has a column", frame.columns)
+    if decimal or thousands:
+        for column in frame.select_dtypes(["object", "string"]):
+            codes, words = coded(frame[column])
+            if len(words) and (found := readings(words, decimal, thousands)) and not kept_as_text(words):
+                frame[column] = np.append([number_of(word, *found[0]) for word in words], np.nan)[codes]
+    return Table(name, frame, tuple(notes))
 
 
-def _open_path(text: str, decimal, thousands, skip_rows, header) -> Table:
-    path, sheet = split_path(text)
+def split_path(text: str) -> tuple[Path, str]:
+    """The path and the sheet of a workbook that are named; ``::`` may be part of a name."""
+    place, _, sheet = text.rpartition("::")
+    return (Path(place), sheet) if place.lower().endswith(EXCEL_FILES) and not Path(text).exists() else (Path(text), "")
+
+
+def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, notes: list[str]) -> pd.DataFrame:
+    """The table in a file, or in a folder of Parquet files."""
     if not path.exists():
         near = get_close_matches(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else []
         raise DataError(f"{path} does not exist.{f' Did you mean {near[0]}?' if near else ''}")
     endings = ["", *(ending.lower() for ending in path.suffixes)]
     kind = endings[-2] if endings[-1] in PACKED else endings[-1]
-    if sheet and kind not in EXCEL_FILES:
-        raise DataError(f"{text}: only Excel workbooks ({', '.join(EXCEL_FILES)}) have sheets.")
-    with _reading(path):
+    files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+    size = sum(file.stat().st_size for file in files)
+    needed = (TEXT_BYTES if kind in TEXT_FILES else TYPED_BYTES) * size
+    require_memory(needed, f"{path.name} ({size:,} bytes)", IN_BATCHES)
+    try:
         if path.is_dir() or kind in TYPED_FILES:
-            size = sum(file.stat().st_size for file in (path.rglob("*") if path.is_dir() else [path]))
-            require_memory(TYPED_BYTES * size, f"{path.name} ({size:,} bytes)", IN_BATCHES)
             frame = TYPED_FILES.get(kind, pd.read_parquet)(path)
-            index = ", ".join(str(name) for name in frame.index.names if name is not None)
-            notes = [f"{index}: the index of a data frame, not read"] if index else []
-            return checked(path.name, frame, notes, decimal, thousands)
+            if index := ", ".join(str(name) for name in frame.index.names if name is not None):
+                notes.append(f"{index}: the index of a data frame, not read")
+            return frame
         if kind in EXCEL_FILES:
-            return _workbook(path, sheet, decimal, thousands, skip_rows, header)
+            return _workbook(path, sheet, skip_rows, header, notes)
         if kind in TEXT_FILES:
-            return text_file(path, decimal, thousands, skip_rows, header)
+            return _text_file(path, decimal, thousands, skip_rows, header, notes)
+    except FairError:
+        raise
+    except ImportError as error:
+        raise ConfigurationError(f"reading {path.name} needs more: pip install 'evenspan[audit]' ({error}).") from error
+    except Exception as error:  # damaged bytes make openpyxl, zipfile and pyarrow raise almost anything
+        raise DataError(
+            f"{path} cannot be read ({type(error).__name__}: {str(error)[:200]}). It is damaged, or of another kind "
+            "than its ending says: write it again, or rename it."
+        ) from error
     raise DataError(
         f"{path}: tables with the ending {kind or '(none)'} are not read; needed is {', '.join(TEXT_FILES)} (also with "
         f"{', '.join(PACKED)}), {', '.join(TYPED_FILES)}, or {', '.join(EXCEL_FILES)}. Save or rename it so."
     )
 
 
-def split_path(text: str) -> tuple[Path, str]:
-    """The path and the sheet that are named; ``::`` may be part of a name."""
-    place, _, sheet = text.rpartition("::")
-    return (Path(text), "") if not place or Path(text).exists() else (Path(place), sheet)
-
-
-@contextmanager
-def _reading(path: Path):
-    """Inside, whatever a reader of damaged or foreign bytes raises is raised as ``DataError``."""
-    try:
-        yield
-    except FairError:
-        raise
-    except ImportError as error:
-        raise ConfigurationError(f"reading {path.name} needs more: pip install 'evenspan[audit]' ({error}).") from error
-    except MemoryError as error:
-        raise LimitError(f"{path} does not fit into memory. {IN_BATCHES}") from error
-    except Exception as error:  # damaged bytes make openpyxl, zipfile and pyarrow raise almost anything
-        start = b""
-        if path.is_file():
-            with path.open("rb") as file:
-                start = file.read(8)
-        real = next((ending for magic, ending in MAGIC.items() if start.startswith(magic)), path.suffix)
-        remedy = "Get or write it again" if real == path.suffix else f"It looks like a file that should end with {real}"
-        raise DataError(f"{path} cannot be read ({type(error).__name__}: {str(error)[:200]}). {remedy}.") from error
-
-
-def _workbook(path: Path, sheet: str, decimal, thousands, skip_rows: int, header: bool | None) -> Table:
+def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes: list[str]) -> pd.DataFrame:
     """One sheet of a workbook."""
     with pd.ExcelFile(path, engine="openpyxl") as book:
         sheets = book.sheet_names
         if sheet and sheet not in sheets:
             raise DataError(no_such_column(sheet, sheets, str(path), "sheet"))
         raw = pd.read_excel(book, sheet or sheets[0], header=None, dtype=object, keep_default_na=False, na_values=[""])
+    if not sheet and len(sheets) > 1:
+        first = f"the first of {len(sheets)} sheets, {sheets[0]!r}, was read"
+        notes.append(f"{first}; name another as {path.name}::SHEET")
     raw = raw.iloc[skip_rows:].dropna(how="all").dropna(how="all", axis=1)
     raw = raw.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
-    title = f"{path.name}::{sheet}" if sheet else path.name
     if len(raw) < 2 - (header is False):
-        raise DataError(f"{title} has no rows below a line of names; needed is at least one.")
-    other = f"the first of {len(sheets)} sheets, {sheets[0]!r}, was read; name another as {path.name}::SHEET"
-    notes = [] if sheet or len(sheets) == 1 else [other]
+        raise DataError(f"{path.name} has no rows below a line of names; needed is at least one.")
     head = raw.head(100).astype(object).where(raw.head(100).notna(), "").map(str)
-    names = names_in(head.to_numpy().tolist(), head.index.tolist(), title, header, notes)
+    names = _names(head.to_numpy().tolist(), head.index.tolist(), path.name, header, notes)
     raw = raw if header is False else raw.iloc[1:]
     gaps = raw.isin(MISSING)
-    note_missing(Counter(raw.to_numpy()[gaps.to_numpy()].tolist()), notes)
+    missing = Counter(raw.to_numpy()[gaps.to_numpy()].tolist())
     frame = raw.where(~gaps, np.nan).infer_objects().reset_index(drop=True).set_axis(names, axis=1)
-    found = checked(title, frame, notes, decimal, thousands)
+    return _named(frame, path.name, header, missing, notes)
+
+
+# -- text files --------------------------------------------------------------------------------------------------------
+
+
+def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[str]) -> pd.DataFrame:
+    """A file of lines, each with the cells of a row; cells may be quoted and hold line breaks."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    with pa.input_stream(str(path)) as file:  # which unpacks by the ending
+        data = file.read()
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16").encode()
+    if b"\0" in data[:_HEAD]:
+        raise ValueError("it holds bytes that are no text in UTF-8")
+    names: list[str] = []
+    try:
+        whole = len(data) <= _HEAD
+        head = codecs.getincrementaldecoder("utf-8-sig")().decode(data[:_HEAD], final=whole)
+        separator, starts, rows = _layout(head, whole, path, skip_rows)
+        if separator != ",":
+            notes.append(f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}")
+        names = _names(rows, starts, path.name, header, notes)
+        ids = [str(j) for j in range(len(names))]
+        cells = arrow.read_csv(
+            pa.BufferReader(data),
+            arrow.ReadOptions(column_names=ids, skip_rows=starts[header is not False], block_size=2**24),
+            arrow.ParseOptions(delimiter=separator, newlines_in_values=True),
+            arrow.ConvertOptions(column_types=dict.fromkeys(ids, pa.large_string()), strings_can_be_null=False),
+        )
+    except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        why = f"a line has more or fewer cells than the {len(names)} names ({str(error)[:150]}). Correct or delete it."
+        if "utf" in str(error).lower():
+            how = f"iconv -f WINDOWS-1252 -t UTF-8 {path.name} > new.csv"
+            why = f"it is not encoded as UTF-8. Save it as UTF-8, for instance: {how}"
+        raise DataError(f"{path}: {why}") from error
+    if data.count(b'"') % 2 and cells.num_rows and any("\n" in str(column[-1]) for column in cells.columns):
+        raise DataError(f"{path}: a quotation mark is never closed, so that rows are swallowed. Close or delete it.")
+    missing: Counter = Counter()
+    columns, unsure, point = [], {}, False
+    for j, name in enumerate(names):
+        values, marked = (None, False) if decimal == "," or thousands == "." else _plain(cells[j], missing)
+        point |= marked
+        if values is None:
+            codes, words = _words(cells[j], missing)
+            conventions = readings(words, decimal, thousands) if len(words) and not kept_as_text(words) else []
+            values = pd.Categorical.from_codes(codes, words)
+            if len(conventions) == 1:
+                numbers = [number_of(word, *conventions[0]) for word in words]
+                values = np.append(numbers, np.nan)[codes]
+                at = next((i for i, word in enumerate(words) if not word.isdigit()), 0)
+                if conventions[0] != (".", ""):
+                    notes.append(f"{name}: numbers such as {words[at]!r} were read as {numbers[at]:.15g}")
+            elif conventions:
+                unsure[j] = words, conventions
+        columns.append(values)
+    for j, (words, conventions) in unsure.items():
+        if separator == "," and point and (".", "") in conventions:  # other columns have the point for decimals
+            columns[j] = columns[j].astype(float)
+            continue
+        word = next(word for word in words if "," in word or "." in word)
+        mark, (low, high) = "," if "," in word else ".", sorted(number_of(word, *c) for c in conventions)
+        raise DataError(
+            f"{path.name}: is {word!r} in column {names[j]!r} {low:.15g} or {high:.15g}? Every {mark!r} of the column "
+            f"is followed by three digits: say --decimal '{mark}' or --thousands '{mark}' (decimal= or thousands= in "
+            "Python)."
+        )
+    frame = pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(names, axis=1)
+    return _named(frame, path.name, header, missing, notes)
+
+
+def _layout(head: str, whole: bool, path: Path, skip_rows: int) -> tuple[str, list[int], list[list[str]]]:
+    """From the first lines of a file its separator, where each row begins (and the last one ends), and their cells."""
+    lines = list(io.StringIO(head, newline=""))
+    asked = re.fullmatch(r'"?sep=(.)"?', lines[0].strip("\r\n"), re.IGNORECASE) if lines else None
+    skip = max(skip_rows, 1 if asked else 0)
+    csv.field_size_limit(max(csv.field_size_limit(), _HEAD))
+
+    def cut(separator: str) -> tuple[list[int], list[list[str]]]:
+        reader, starts, rows, at = csv.reader(lines[skip:], delimiter=separator), [], [], skip
+        for row in reader:
+            if row and (whole or reader.line_num < len(lines) - skip):
+                starts.append(at)
+                rows.append([cell.strip() for cell in row])
+            at = skip + reader.line_num
+        return [*starts, at], rows
+
+    def fit(separator: str) -> tuple[float, int]:
+        """The share of rows of the most frequent number of cells, and this number."""
+        sizes = Counter(map(len, cut(separator)[1]))
+        width, times = sizes.most_common(1)[0] if sizes else (1, 1)
+        return (times / sizes.total(), width) if width > 1 and 2 * times > sizes.total() else (0.0, 1)
+
+    usual = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+    separator = asked[1] if asked else max([usual, *_SEPARATORS], key=fit)
+    starts, rows = cut(separator)
+    if not rows:
+        raise DataError(f"{path} is empty; needed is a line of column names and at least one row.")
+    return separator, starts, rows
+
+
+def _plain(cells, missing: Counter) -> tuple[np.ndarray | None, bool]:
+    """Cells as float64 if they are plainly numbers, and whether that shows the point to be a decimal mark."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    gaps = compute.is_in(cells, value_set=pa.array(sorted(MISSING), pa.large_string()))
+    try:
+        values = compute.cast(compute.if_else(gaps, None, cells), pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None, False
+    zeros = compute.match_substring_regex(cells, "^[+-]?0[0-9]")
+    if np.isnan(values).all() or np.nanmax(np.abs(values)) >= EXACT or compute.any(zeros).as_py():
+        return None, False
+    points = cells.filter(compute.match_substring(cells, "."))
+    thousands = compute.match_substring_regex(points, r"^[+-]?[1-9][0-9]{0,2}[.][0-9]{3}$")
+    if len(points) and compute.all(thousands).as_py():
+        return None, False
+    missing.update(cells.filter(gaps).to_pylist())
+    return values, len(points) > 0
+
+
+def _words(cells, missing: Counter) -> tuple[np.ndarray, np.ndarray]:
+    """Position of every cell among the distinct texts, without blanks around them, -1 if missing; and these texts."""
+    found = cells.combine_chunks().dictionary_encode()
+    at, words = found.indices.to_numpy(), [word.strip() for word in found.dictionary.to_pylist()]
+    for word, times in zip(words, np.bincount(at, minlength=len(words)), strict=True):
+        if word in MISSING:
+            missing[word] += int(times)
+    codes, distinct = pd.factorize(np.array([None if word in MISSING else word for word in words], dtype=object))
+    return codes[at], np.asarray(distinct, dtype=object)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+def _names(rows: list[list[str]], lines: list[int], name: str, header: bool | None, notes: list[str]) -> list[str]:
+    """The names of the columns, from the first rows and the numbers of their lines; a question if others are meant.
+
+    Programs may name the columns but not the row index before them, or end each row with a separator.
+    """
+    first, rest = rows[0], rows[1:]
+    if header is False:
+        return [f"column {j}" for j in range(1, len(first) + 1)]
     if header is None:
-        require_names(found.frame, title)
-    return found
+        width = Counter(map(len, rest or rows)).most_common(1)[0][0]
+        numeric = [[bool(readings([cell])) for cell in row] for row in rows[1:30]]
+        same = [row for row in rest if len(row) == width]
+        full = next((i for i, row in enumerate(rows) if len(row) == width and sum(map(bool, row)) >= width / 2), 0)
+        at, why = 0, ""
+        if len(first) == width - 1 and all(first) and all(not row[-1] for row in same):
+            first = [*first, ""]
+        elif len(first) == width - 1 and all(first) and len({row[0] for row in same}) == len(same) and any(numeric[0]):
+            first = ["", *first]
+        elif full > 0:
+            at, why = full, f"does not name the {width} columns"
+        elif len(rows) > 4 and not any(numeric[0]) and any(map(all, zip(*numeric[1:], strict=False))):
+            at, why = 1, "holds no number, other than the rows"
+        if why:
+            odd = 0 if at == full else 1
+            raise DataError(
+                f"{name}: line {lines[odd] + 1} {'; '.join(filter(None, rows[odd]))[:60]!r} {why} below. If the names "
+                f"stand in line {lines[at] + 1}, say --skip-rows {lines[at]} (skip_rows={lines[at]}); else delete that "
+                "line, or say --header (header=True) if it is right."
+            )
+    names = [word.strip() or f"column {j}" for j, word in enumerate(first, 1)]
+    if empty := [new for new, word in zip(names, first, strict=True) if not word.strip()]:
+        notes.append(f"columns without a name are called by their position: {', '.join(empty[:5])}")
+    return names
+
+
+def _named(frame: pd.DataFrame, name: str, header, missing: Counter, notes: list[str]) -> pd.DataFrame:
+    """The frame, unless what was taken for names looks like its first row; notes say which words were missing cells."""
+    if told := [f"{word!r} ({count:,})" for word, count in missing.most_common() if word]:
+        notes.append(f"read as missing, besides empty cells: {', '.join(told[:8])}")
+    if header is not None:
+        return frame
+    values = [word for word in frame.columns if readings([word])]
+    whole = sorted(int(word) for word in values if word.isdigit())
+    counted = len(set(np.diff(whole))) == 1 or whole == [0] or all(1900 <= year <= 2100 for year in whole)
+    words = {column: set(coded(cells)[1]) for column, cells in frame.items() if cells.dtype.kind not in "biufM"}
+    words = {column: found for column, found in words.items() if 1 < len(found) <= MAX_CATEGORIES}
+    again = [column for column, found in words.items() if column in found]
+    why = ""
+    if values and (len(whole) < len(values) or not counted):
+        why = f"{values[0]!r} would be the name of a column"
+    elif again and len(again) >= len(words) / 2:
+        why = f"the name {again[0]!r} is also a value in the rows of its column"
+    if why:
+        raise DataError(
+            f"{name}: the first line looks like data, since {why}. Say --no-header (header=False) if there are no "
+            "names, --header (header=True) if these are the names; delete lines that repeat the names."
+        )
+    return frame

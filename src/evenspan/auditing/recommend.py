@@ -1,22 +1,15 @@
 r"""Three questions about the groups, each with its own answer; and for each the method to use, if any, and its cost.
 
-- ``"means"``: do the groups lie in the same place? The effect is the largest distance between the means of two groups
-  after the projection, in standard deviations of the representation.
-- ``"errors"``: are all groups reconstructed equally well? The effect is the largest less the smallest error.
-- ``"classification"``: can the group be predicted? The effect is the AUC of the better of two classifiers.
-
-**Answer.** The effect under principal components, on held-out rows, with its 95 % interval. It is *significant* if it
-exceeds its 95 % null quantile, else *inconclusive*: a difference may be there that these rows do not show, so nothing
-is recommended, in particular not PCA.
+**Answer.** The effect under principal components (:data:`CONCERNS`), on held-out rows, with its 95 % interval. It is
+*significant* if it exceeds its 95 % null quantile, else *inconclusive*: a difference may be there that these rows do
+not show, so nothing is recommended, in particular not PCA.
 
 **Method.** After a significant effect that is not below ``smallest`` (then PCA will do): of the methods made for the
-question those whose effect is significantly smaller than that of PCA. Of these the one with the smallest effect, and
-among those that do not differ significantly from it the one with the least average error. Differences of effects and
-errors are compared in the same samples of blocks; those of two AUC by their standard errors, as if independent.
+question, and with a significantly smaller effect than PCA, that with the smallest; among those that do not differ
+significantly from it that with the least average error. Differences of effects and errors are compared in the same
+samples of blocks; those of two AUC by their standard errors, as if independent.
 
 **Cost.** Average error and retained variance before and after; with a target its AUC for all rows and every group.
-
-**Components.** The number that was asked for; otherwise the smallest with which PCA retains 80 % of the variance.
 """
 
 import re
@@ -25,21 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
 from ..core.errors import ConfigurationError
 from ..methods import METHODS
 from .analyse import Analysis
-from .evaluation import LEVEL, paired_difference
+from .evaluation import paired_difference
 from .fitting import CLOSED, PCA
 from .sample import Sample
 
-#: What is said of an effect that is not significant.
-INCONCLUSIVE = "These rows show no difference and rule out none of up to {}: more rows would tell."
 #: What a method costs, before and after; accuracy only where there is no AUC.
 COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy")
-#: What columns are used as that enter the methods.
-FEATURES = ("number", "0/1", "categories", "days")
 #: Words in names of columns that somebody may want to predict.
 OUTCOMES = {
     "target", "label", "outcome", "class", "y", "default", "approved", "accepted", "admitted", "hired", "risk", "recid",
@@ -60,19 +48,18 @@ class Concern:
     smallest: float  # an effect below this needs no method: a share of the average error for errors
 
 
+_MEANS = ("means", "means and covariances", "distributions")
 CONCERNS: Mapping[str, Concern] = {
     "means": Concern(
         "scaled mean distance", "Do the groups lie in the same place?",
-        "distance between group means (in standard deviations of the representation)",
-        ("means", "means and covariances", "distributions"), 0.1,
+        "distance between group means (in standard deviations of the representation)", _MEANS, 0.1,
     ),
     "errors": Concern(
         "error gap", "Are all groups reconstructed equally well?", "largest less smallest error of a group",
         ("errors", "losses"), 0.02,
     ),
     "classification": Concern(
-        "group AUC", "Can the group be predicted?", "AUC of the better of two classifiers of the group",
-        ("means", "means and covariances", "distributions"), 0.55,
+        "group AUC", "Can the group be predicted?", "AUC of the better of two classifiers of the group", _MEANS, 0.55,
     ),
 }  # fmt: skip
 
@@ -86,27 +73,25 @@ def require_concern(concern: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The answer to one question about one attribute."""
+    """The answer to one question about one attribute; the method is empty where nothing is recommended."""
 
     attribute: str
     concern: str
     k: int
-    method: str  # "PCA" where that will do; empty where nothing is recommended
+    method: str
     significant: bool
     figures: Mapping[str, float]  # effect, low, high, noise_q95; with a method: after, and the costs before and after
     reason: tuple[str, ...]  # why this method, or none
 
     @property
     def verdict(self) -> str:
-        """Whether an effect of PCA was shown: "significant" or "inconclusive"."""
+        """Whether an effect of PCA was shown."""
         return "significant" if self.significant else "inconclusive"
 
     @property
     def advice(self) -> str:
         """What to use, in a few words."""
-        if self.method == PCA:
-            return "PCA will do"
-        return f"use {self.method}" if self.method else "nothing is recommended"
+        return {"": "nothing is recommended", PCA: "PCA will do"}.get(self.method, f"use {self.method}")
 
     @property
     def line(self) -> dict:
@@ -128,34 +113,30 @@ class Recommendation:
 
 def recommend(found: Analysis, concern: str) -> Recommendation:
     """Answer one question."""
-    what, effect = CONCERNS[concern], found.row(PCA, CONCERNS[concern].effect)
-    names = ("low", "high", "noise_q95")
+    what, names = CONCERNS[concern], ("low", "high", "noise_q95")
+    effect = found.row(what.effect)
     if effect is None:
         figures = dict.fromkeys(("effect", *names), np.nan)
         why = "Too few rows of each group: no classifier could be fitted and scored."
         return Recommendation(found.attribute, concern, found.k, "", False, figures, (why, found.why_k))
     figures = {"effect": effect["value"]} | {name: effect[name] for name in names}
     significant = bool(effect["value"] > effect["noise_q95"])
-    method, why = _method(found, what, effect) if significant else ("", [INCONCLUSIVE.format(n(effect["high"]))])
+    nothing = f"These rows show no difference and rule out none of up to {n(effect['high'])}: more rows would tell."
+    method, why = _method(found, what, effect) if significant else ("", [nothing])
     if method not in ("", PCA):
-        after = found.row(method, what.effect)
+        after = found.row(what.effect, method)
         left = "still" if after["value"] > after["noise_q95"] else "not"
-        why += [
-            f"What is left is {left} significant (null quantile {n(after['noise_q95'])}).",
-            _certificate(found, method),
-        ]
+        why.append(f"What is left is {left} significant (null quantile {n(after['noise_q95'])}).")
+        why.append(_certificate(found, method))
         figures |= {"after": after["value"], "after low": after["low"], "after high": after["high"]}
-        for metric in COSTS:
-            if metric == "target accuracy" and "target AUC before" in figures:
-                continue
+        for metric in COSTS if found.row("target AUC") is None else COSTS[:4]:
             for group in ("", *found.held_out[PCA].part.labels):
                 of_group = "error" if group and metric == "average error" else metric
-                both = [found.row(name, of_group, group=group) for name in (PCA, method)]
-                if all(row is not None for row in both):
-                    name = f", {group}" if group else ""
-                    figures |= {f"{metric} before{name}": both[0]["value"], f"{metric} after{name}": both[1]["value"]}
-    reason = (*why, found.why_k)
-    return Recommendation(found.attribute, concern, found.k, method, significant, figures, reason)
+                for name, when in ((PCA, "before"), (method, "after")):
+                    row = found.row(of_group, name, group=group)
+                    if row is not None:
+                        figures[f"{metric} {when}{', ' if group else ''}{group}"] = row["value"]
+    return Recommendation(found.attribute, concern, found.k, method, significant, figures, (*why, found.why_k))
 
 
 def _method(found: Analysis, what: Concern, effect: pd.Series) -> tuple[str, list[str]]:
@@ -164,11 +145,11 @@ def _method(found: Analysis, what: Concern, effect: pd.Series) -> tuple[str, lis
         size = f"{effect['value'] / scale:.1%} of the average error" if scale != 1.0 else n(effect["value"])
         return PCA, [f"That is small ({size}): this rule changes nothing below {what.smallest:g}."]
     made = [name for name in METHODS if METHODS[name].equalises in what.equalises and (name, found.k) in found.fits]
-    able = [name for name in made if found.row(name, what.effect) is not None]
+    able = [name for name in made if found.row(what.effect, name) is not None]
     if not able:
         told = f"{', '.join(made)}; the reasons stand with the methods" if made else "none was asked for"
         return "", [f"No method made for this has an answer with k = {found.k} ({told}): nothing is recommended."]
-    effects = {name: found.row(name, what.effect)["value"] for name in able}
+    effects = {name: found.row(what.effect, name)["value"] for name in able}
     gains = {name: _difference(found, what.effect, PCA, name) for name in able}
     better = [name for name in able if gains[name][0] > gains[name][1]]
     best = min(better or able, key=effects.get)
@@ -178,8 +159,7 @@ def _method(found: Analysis, what: Concern, effect: pd.Series) -> tuple[str, lis
             f"differences of up to {n(gains[best][1])} are noise. Nothing is recommended."
         ]
     equal = [name for name in better if np.less_equal(*_difference(found, what.effect, name, best))]
-    # Averages that differ by rounding only are ties; the first of them is taken.
-    method = min(equal, key=lambda name: float(f"{found.held_out[name].average:.9g}"))
+    method = min(equal, key=lambda name: float(f"{found.held_out[name].average:.9g}"))  # of ties the first
     why = (
         f"{method} brings the {what.effect} from {n(effect['value'])} to {n(effects[method])} on held-out rows, a "
         f"difference of {n(gains[method][0])} where up to {n(gains[method][1])} is noise."
@@ -194,29 +174,23 @@ def _difference(found: Analysis, metric: str, one: str, other: str) -> tuple[flo
     """How much larger a metric is under one method than under another, and what of that is noise."""
     if metric in ("error gap", "scaled mean distance", "average error"):
         return paired_difference(*(found.held_out[name].statistic(metric) for name in (one, other)))
-    a, b = found.row(one, metric), found.row(other, metric)
-    errors = [(row["high"] - row["low"]) / (2.0 * norm.isf((1.0 - LEVEL) / 2.0)) for row in (a, b)]
-    return a["value"] - b["value"], float(norm.isf((1.0 - LEVEL) / 2.0) * np.hypot(*errors))
+    a, b = found.row(metric, one), found.row(metric, other)
+    return a["value"] - b["value"], float(np.hypot(*((row["high"] - row["low"]) / 2.0 for row in (a, b))))
 
 
 def _certificate(found: Analysis, method: str) -> str:
     certificate = found.fits[method, found.k].estimator.certificate_
     if certificate.is_optimal(CLOSED):
         return f"It is certified optimal on the training set ({certificate.problem})."
-    size = max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
-    return (
-        f"By its own measure ({certificate.problem}) another answer could be better on the training set by at most "
-        f"{abs(certificate.gap) / size:.1%}."
-    )
+    open_by = abs(certificate.gap) / max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)
+    return f"By {certificate.problem} another answer could be better on the training set by at most {open_by:.1%}."
 
 
 def ask_target(sample: Sample) -> str:
     """A question for the target where none was named and a feature may be one; empty otherwise."""
-    if sample.target is not None:
-        return ""
-    used = sample.columns[sample.columns["used as"].isin(FEATURES)]["column"].astype(str)
+    used = sample.columns[sample.columns["used as"].isin(("number", "0/1", "categories", "days"))]["column"].astype(str)
     found = [name for name in used if OUTCOMES & set(re.split("[^a-z0-9]+", name.lower()))]
-    if not found:
+    if sample.target is not None or not found:
         return ""
     return (
         f"Is {' or '.join(map(repr, found[:3]))} what is to be predicted? It is used as a feature now. With --target "

@@ -24,39 +24,26 @@ from .sample import Sample, options, read_sample, reading_options
 if TYPE_CHECKING:
     from .page.figures import Drawn
 
-#: The arguments of an audit that decide how its table is read.
-READING = (
-    "sensitive", "target", "missing", "intersections", "standardize", "holdout", "exclude", "keep", "random_state",
-    "decimal", "thousands", "skip_rows", "header",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What an audit found: tables, answers for each attribute, fitted transformers, figures, a report.
+    """What an audit found; :func:`audit` makes it.
 
     Parameters
     ----------
     sample : Sample
         What was read of the table.
-    methods : tuple of str
-        Names of the methods, PCA first.
-    settings : dict
-        The arguments of the audit, and its warnings.
+    methods, settings : tuple of str, dict
+        Names of the methods, PCA first; the arguments of the audit, and its warnings.
     tables : dict of str to DataFrame
-        "columns", "groups", "pca" (what principal components do to each group), "methods" (every method, number of
-        components, part, group and metric with its 95 % interval), "frontier" (what is possible at all) and
-        "recommendation" (one row for each attribute and concern).
+        "columns", "groups", "pca" and "methods" (every method, number of components, part, group and metric with its
+        95 % interval), "frontier" (what is possible at all) and "recommendation" (of each attribute and concern).
     recommendation : dict of str to dict of str to Recommendation
         By attribute, then by concern: those that were asked for.
     estimators : dict
         Fitted estimators by (attribute, method, k); methods without an answer are not in it.
     analyses : dict of str to Analysis
         What was found for each attribute.
-
-    See Also
-    --------
-    audit : Makes one.
     """
 
     sample: Sample
@@ -102,20 +89,16 @@ class Audit:
         if attribute not in self.recommendation:
             raise ConfigurationError(f"attribute={attribute!r}; this audit has {', '.join(self.recommendation)}.")
         answers = self.recommendation[attribute]
-        if method is None:
-            named = {one.method for name, one in answers.items() if concern in (None, name)}
-            if len(named) != 1 or "" in named:
-                told = "; ".join(f"{name}: {one.advice}" for name, one in answers.items())
-                raise ConfigurationError(
-                    f"concern={concern!r}: no one method is recommended ({told}). Name a concern or a method."
-                )
-            (method,) = named
-        key = (attribute, method, next(iter(answers.values())).k if k is None else k)
-        if key not in self.estimators:
+        named = {one.method for name, one in answers.items() if concern in (None, name)} if method is None else {method}
+        if len(named) != 1 or "" in named:
+            told = "; ".join(f"{name}: {one.advice}" for name, one in answers.items())
             raise ConfigurationError(
-                f"there is no {method} with k={key[2]} for {attribute}; there is "
-                f"{', '.join(f'{name} with k={size}' for one, name, size in self.estimators if one == attribute)}."
+                f"concern={concern!r}: no one method is recommended ({told}). Name a concern or a method."
             )
+        key = (attribute, *named, self.analyses[attribute].k if k is None else k)
+        if key not in self.estimators:
+            there = ", ".join(f"{name} with k={size}" for one, name, size in self.estimators if one == attribute)
+            raise ConfigurationError(f"there is no {key[1]} with k={key[2]} for {attribute}; there is {there}.")
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
@@ -137,8 +120,7 @@ class Audit:
         Parameters
         ----------
         folder : str or Path
-            A new folder, an empty one, or one that holds an earlier report, which is replaced when everything is
-            written.
+            A new folder, an empty one, or one with an earlier report, which is replaced when everything is written.
         overwrite : bool
             Whether the folder may hold anything else: files with the names of a report are replaced, all others stay.
 
@@ -146,8 +128,7 @@ class Audit:
         -------
         list of Path
             What was written: ``report.html``, ``tables/*.csv``, ``figures/*.svg``, ``transformers/*.npz`` (as
-            ``evenspan.save`` writes them) and ``settings.json``. In the CSV files a text that a spreadsheet would take
-            for a formula has an apostrophe before it.
+            ``evenspan.save`` writes them) and ``settings.json``.
         """
         from .writing import write
 
@@ -178,9 +159,9 @@ def audit(
 ) -> Audit:
     r"""What a reduction of dimension does to the groups of a table, and what can be done about it.
 
-    Moments of every group in a hundred blocks of rows are kept of the table, and some points. Everything linear is
-    computed from the moments: principal components, the other methods, their errors and means by group on the training
-    set and on held-out rows, intervals, and the frontier that no projection passes.
+    Moments of every group in a hundred blocks of rows are kept of the table, and some points. From the moments follow
+    principal components and the other methods, their errors and means by group on the training set and on held-out
+    rows, intervals, and the frontier that no projection passes.
 
     Parameters
     ----------
@@ -189,8 +170,8 @@ def audit(
     sensitive : str or list of str
         The columns of the groups; never features.
     target : str, optional
-        A column to be predicted later; never a feature. No method looks at it; one fixed classifier says how much of it
-        is left, and which rates of selection and error follow, for all rows and every group.
+        A column to be predicted later; never a feature, and no method looks at it. One fixed classifier says how much
+        of it is left, and which rates of selection and error follow, for all rows and every group.
     k : int or list of int, optional
         Numbers of components at which all methods are compared. Unless given, the smallest of 1 to 10 with which PCA
         retains 80 % of the variance.
@@ -198,11 +179,11 @@ def audit(
         Names of methods (``evenspan.methods.METHODS``); the quick ones unless given. "all" adds those that need points,
         which are fitted to at most 20,000 training rows.
     concern : {"all", "means", "errors", "classification"}
-        Which questions are answered: whether the groups lie in the same place, whether all are reconstructed equally
-        well, whether the group can be predicted. Each has its own effect, interval and recommendation.
+        Which questions are answered, each by itself: whether the groups lie in the same place, whether all are
+        reconstructed equally well, whether the group can be predicted.
     missing : {"error", "drop", "mean", "indicator"}
-        What a missing cell does: it is an error; its row is dropped; it becomes the mean (or the most frequent
-        category) of the training set; or that, with a further feature that says so.
+        A missing cell is an error; has its row dropped; becomes the mean (or most frequent category) of the training
+        set; or that, with a further feature that says so.
     intersections : bool
         Whether each combination of the sensitive columns is a group too.
     standardize : bool
@@ -212,8 +193,7 @@ def audit(
     exclude : sequence of str
         Columns that are no features.
     keep : sequence of str
-        Columns of numbers that are features although they look as if they numbered the rows, which are left out
-        otherwise.
+        Columns of numbers that are features although they look as if they numbered the rows.
     decimal : {".", ","}, optional
         How decimals are written in texts; a column becomes numbers if there is one reading of it, unless given.
     thousands : {",", ".", " ", "'"}, optional
@@ -236,8 +216,7 @@ def audit(
     Raises
     ------
     FairError
-        Where the table, a group or an argument cannot be used; the message says what was seen and what to do. A method
-        that has no answer is no error: its row in the tables says why.
+        Where the table, a group or an argument cannot be used. Of a method without an answer its row says why.
 
     Guarantees
     ----------
@@ -249,10 +228,6 @@ def audit(
     O(n d^2) for the moments, and the table in memory (``GroupMoments.from_batches`` takes larger ones). After it a
     million rows cost what a thousand do; time grows with the third power of the features: 20 take seconds, 768 some
     minutes, which is said first.
-
-    References
-    ----------
-    What each method is and where it is from: the comparison of all linear methods in the book.
 
     Examples
     --------
@@ -271,9 +246,15 @@ def audit(
     asked = require_arguments(**given)
     tell = progress_of(progress)
     seed = int(require_generator(random_state).integers(2**31))
-    sample = read_sample(table, progress=tell, **{name: given[name] for name in READING})
+    reading = {name: value for name, value in given.items() if name not in ("k", "methods", "concern", "n_boot")}
+    sample = read_sample(table, progress=tell, **reading)
     names = chosen_methods(methods, [compared_groups(sample, name)[0].moments(name).G for name in sample.attributes])
-    _require_components(asked, sample.d)
+    most = asked[-1] if asked else 1
+    if most > sample.d - 1:
+        raise ComponentsError(
+            f"k={most}, but the table has {sample.d} feature(s) after encoding: with at most {sample.d - 1} components "
+            "something is left out. Ask for fewer, or look at what columns became."
+        )
     with threadpool_limits(1):  # many small matrices, for which threads wait; and sums depend on their number
         found = {one: analyse(sample, one, asked, names, n_boot, seed, tell) for one in sample.attributes}
     settings = given | {
@@ -282,7 +263,18 @@ def audit(
         "keep": list(keep), "random_state": random_state if isinstance(random_state, Integral) else None,
         "warnings": [*sample.warnings, *filter(None, [ask_target(sample)])],
     }  # fmt: skip
-    return _audit(sample, names, settings, found)
+    answers = {one: {concern: recommend(seen, concern) for concern in CONCERNS} for one, seen in found.items()}
+    concerns = require_concern(concern)
+    lines = [one.line | {"asked": name in concerns} for every in answers.values() for name, one in every.items()]
+    tables = _tables(sample, found) | {"recommendation": pd.DataFrame(lines)}
+    recommended = {one: {name: every[name] for name in concerns} for one, every in answers.items()}
+    estimators = {
+        (one, *key): fit.estimator
+        for one, seen in found.items()
+        for key, fit in seen.fits.items()
+        if fit.estimator is not None
+    }
+    return Audit(sample, names, settings, tables, recommended, estimators, found)
 
 
 def require_arguments(
@@ -305,41 +297,17 @@ def require_arguments(
     return tuple(sorted({int(whole_number("k", one, 1)) for one in asked}))
 
 
-def _require_components(asked: tuple[int, ...] | None, d: int) -> None:
-    if d < 2:
-        raise ComponentsError(
-            f"the table has {d} feature(s) after encoding; needed are at least 2, or there is nothing to reduce. Name "
-            "fewer columns in exclude, or look at what was left out."
-        )
-    if asked is not None and asked[-1] > d - 1:
-        raise ComponentsError(
-            f"k={asked[-1]}, but the table has {d} features after encoding: with at most {d - 1} components something "
-            "is left out. Ask for fewer."
-        )
-
-
-def _audit(sample: Sample, names: tuple[str, ...], settings: dict, found: Mapping[str, Analysis]) -> Audit:
-    asked, answers, lines, groups = require_concern(settings["concern"]), {}, [], sample.groups.copy()
-    for attribute, analysis in found.items():
-        every = {concern: recommend(analysis, concern) for concern in CONCERNS}
-        answers[attribute] = {concern: every[concern] for concern in asked}
-        lines += [one.line | {"asked": concern in asked} for concern, one in every.items()]
-        out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(analysis.left_out)
+def _tables(sample: Sample, found: Mapping[str, Analysis]) -> dict[str, pd.DataFrame]:
+    groups = sample.groups.copy()
+    for attribute, seen in found.items():
+        out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(seen.left_out)
         groups.loc[out, "note"] = "too few rows to be compared: left out of all that follows"
-    methods = pd.concat([analysis.rows for analysis in found.values()], ignore_index=True)
-    possible = [one.frontier.rows(name, one.k) for name, one in found.items() if one.frontier is not None]
-    tables = {
+    methods = pd.concat([seen.rows for seen in found.values()], ignore_index=True)
+    possible = [seen.frontier.rows(name, seen.k) for name, seen in found.items() if seen.frontier is not None]
+    return {
         "columns": sample.columns,
         "groups": groups,
         "pca": methods[methods["method"] == PCA].reset_index(drop=True),
         "methods": methods,
         "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
-        "recommendation": pd.DataFrame(lines),
     }
-    estimators = {
-        (attribute, name, k): fit.estimator
-        for attribute, analysis in found.items()
-        for (name, k), fit in analysis.fits.items()
-        if fit.estimator is not None
-    }
-    return Audit(sample, names, settings, tables, answers, estimators, dict(found))

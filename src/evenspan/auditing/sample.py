@@ -2,33 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 import pandas as pd
 
 from ..core.accumulator import MomentAccumulator
 from ..core.errors import ConfigurationError, DataError
-from ..core.inputs import require_generator, require_memory, whole_number
+from ..core.inputs import require_generator, require_memory
 from ..core.moments import GroupMoments
+from ..core.options import flag, none, number, one_of, whole
 from ..metrics.bootstrap import assign_blocks
 from .association import columns_table, sentences
-from .columns import MARKS, Target, use_of
+from .columns import MARKS, target_of, target_values, use_of
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import groups_table, holdout_mask, intersection, used_rows
 from .progress import progress_of
-from .read import open_table
-from .table import UNNAMED, Table
+from .read import UNNAMED, Table, open_table
 
 #: Name of the attribute that numbers the blocks in blocked moments.
 BLOCK = "block"
-#: Bytes that the blocked moments of one attribute and part may take before there are fewer blocks,
-MOMENT_BYTES = 2**28
-#: but not fewer than these.
-LEAST_BLOCKS = 20
+#: Bytes that the blocked moments of one attribute and part may take before there are fewer blocks, and the fewest.
+MOMENT_BYTES, LEAST_BLOCKS = 2**28, 20
 #: Bytes of the points kept of one part, and entries of the rows that are encoded at a time.
 POINT_BYTES, BATCH_ENTRIES = 2**28, 2**22
-_RULES = ("error", "drop", "mean", "indicator")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,27 +84,13 @@ class Sample:
 
 
 def read_sample(
-    table,
-    *,
-    sensitive,
-    target: str | None = None,
-    missing: str = "error",
-    intersections: bool = False,
-    standardize: bool = True,
-    holdout: float = 0.3,
-    exclude=(),
-    keep=(),
-    n_blocks: int = 100,
-    max_points: int = 20_000,
-    min_group: int = 30,
-    random_state=0,
-    progress=False,
-    **reading,
-) -> Sample:
+    table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
+    standardize: bool = True, holdout: float = 0.3, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
+    min_group: int = 30, random_state=0, progress=False, **reading,
+) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
-    The bootstrap gets ``n_blocks`` blocks of rows, fewer (at least 20) where the moments would take more than 256 MiB;
-    ``max_points`` rows of each part are kept, and groups of fewer than ``min_group`` rows are flagged as small.
+    Of each part ``max_points`` rows are kept; groups of fewer than ``min_group`` rows are flagged as small.
     """
     tell, rng = progress_of(progress), require_generator(random_state)
     reading_options(**reading)
@@ -122,14 +104,14 @@ def read_sample(
         index = bool(UNNAMED.fullmatch(name)) and (j == 0 or name.startswith("Unnamed"))
         uses[name] = use_of(frame[name], keep=name in keep, index=index, feature=name in features)
         tell.advance()
-    aim = None if target is None else Target.of(uses[target], frame[target])
+    if target is not None:
+        uses[target] = target_of(uses[target], frame[target])
     codes = codes_of([uses[name] for name in features], missing)
     d = sum(len(code.features) for code in codes)
     rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing)
     split_rng, block_rng, point_rng = rng.spawn(3)
     held = holdout_mask(groups, holdout, split_rng)
-    if intersections:
-        groups |= intersection(groups)
+    groups |= intersection(groups) if intersections else {}
     _require_room(groups, held, d)
     blocks = {}
     for name, (labels, _) in groups.items():
@@ -137,6 +119,11 @@ def read_sample(
         blocks[name] = _by_part(held, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
     most = min(max_points, max(POINT_BYTES // (8 * d), 100))
     chosen = _by_part(held, lambda n: point_rng.permutation(n) < most).astype(bool)
+    for name, m in [(name, int(block.max(axis=0)) + 1) for name, block in blocks.items()]:
+        if m < n_blocks:
+            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
+    if not chosen.all():
+        notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
     if missing in ("mean", "indicator"):
         codes = with_fills(codes, frame.iloc[rows[~held]])
 
@@ -165,73 +152,62 @@ def read_sample(
     left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
-    drawn = frame.iloc[rows[chosen]]
     parts = {}
     for part in (False, True):
         some = chosen & (held == part)
         names_of = pd.DataFrame({name: labels[code[some]] for name, (labels, code) in groups.items()})
         X = (np.concatenate(points[part]) - encoder.mean_) / encoder.scale_
-        parts[part] = Points(X, names_of, aim.values(frame[target].iloc[rows[some]]) if aim else None)
-    of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
-    doubtful = [uses[name] for name in features if uses[name].warning]
+        y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
+        parts[part] = Points(X, names_of, y)
     warnings = [
         f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
-        for use in doubtful
+        for use in (uses[name] for name in features)
+        if use.warning
     ]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
-    columns, found = columns_table(table.columns, uses, features, aim, drawn, of_drawn)
+    of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
+    columns, found = columns_table(uses, features, target, frame.iloc[rows[chosen]], of_drawn)
     return Sample(
-        name=table.name,
-        n_rows=len(frame),
-        n_used=len(rows),
-        columns=columns,
-        groups=groups_table(groups, held, dropped, min_group),
-        encoder=encoder,
-        attributes=tuple(groups),
-        target=target,
+        name=table.name, n_rows=len(frame), n_used=len(rows), columns=columns,
+        groups=groups_table(groups, held, dropped, min_group), encoder=encoder, attributes=tuple(groups), target=target,
         fitting={name: moments[False, name] for name in groups},
         held_out={name: moments[True, name] for name in groups},
-        fitting_points=parts[False],
-        held_out_points=parts[True],
-        notes=sentences([*warnings, *table.notes, *notes, *found, *_told(names, reference, blocks, n_blocks, chosen)]),
+        fitting_points=parts[False], held_out_points=parts[True],
+        notes=sentences([*warnings, *table.notes, *notes, *found]),
         warnings=sentences(warnings),
-    )
+    )  # fmt: skip
 
 
 def reading_options(decimal=None, thousands=None, skip_rows=0, header=None) -> None:
     """``ConfigurationError`` unless these say how a file is written."""
-    if decimal not in (None, ".", ",") or thousands not in (None, *MARKS) or thousands == (decimal or "") != "":
-        raise ConfigurationError(
-            f"decimal={decimal!r}, thousands={thousands!r}; needed is a point or a comma for decimals, and a comma, a "
-            "point, a blank or an apostrophe, another one, for thousands."
-        )
-    whole_number("skip_rows", skip_rows, 0)
-    if header not in (None, True, False):
-        raise ConfigurationError(f"header={header!r}; needed is True, False, or None to find out.")
+    (one_of(".", ",") | none("to find out")).require("decimal", decimal)
+    (one_of(*MARKS) | none("to find out")).require("thousands", thousands)
+    if decimal and thousands == decimal:
+        raise ConfigurationError(f"decimal={decimal!r}, thousands={thousands!r}; needed is another mark for each.")
+    whole(0).require("skip_rows", skip_rows)
+    (flag() | none("to find out")).require("header", header)
 
 
 def options(table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
     """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
-    if table is not None:
-        for name, columns in (("sensitive", sensitive), ("exclude", exclude), ("keep", keep), ("target", [target])):
-            table.require([column for column in columns if column is not None], name)
-    if not sensitive or len(set(sensitive)) < len(sensitive):
-        raise ConfigurationError(f"sensitive={sensitive!r}; needed is at least one column, and each of them once.")
-    if BLOCK in sensitive:
-        raise ConfigurationError(f"a sensitive column is named {BLOCK!r}, like the blocks of the bootstrap. Rename it.")
-    if both := [name for name in sensitive if name == target or name in exclude]:
-        raise ConfigurationError(f"column {both[0]!r} is sensitive, and also the target or excluded. Name it once.")
-    if target in exclude:
-        raise ConfigurationError(f"column {target!r} is the target, and also excluded. A target is never a feature.")
-    if both := [name for name in keep if name in {*sensitive, *exclude, target}]:
-        raise ConfigurationError(f"column {both[0]!r} is to be kept, and also sensitive, the target or excluded.")
+    targets = [] if target is None else [target]
+    roles = {"sensitive": sensitive, "target": targets, "exclude": exclude, "keep": keep}
+    taken: dict[str, str] = {}
+    for role, columns in roles.items():
+        if table is not None:
+            table.require(columns, role)
+        for name in columns:
+            if taken.setdefault(name, role) != role:
+                raise ConfigurationError(f"column {name!r} is named as {taken[name]} and {role}. Name it once.")
+    if not sensitive or len(set(sensitive)) < len(sensitive) or BLOCK in sensitive:
+        raise ConfigurationError(
+            f"sensitive={sensitive!r}; needed is at least one column, each of them once, none of them named {BLOCK!r}."
+        )
     if intersections and len(sensitive) < 2:
         raise ConfigurationError("intersections=True needs two sensitive columns or more; one was named.")
-    if missing not in _RULES:
-        raise ConfigurationError(f"missing={missing!r}; needed is one of {', '.join(_RULES)}.")
-    if isinstance(holdout, bool) or not isinstance(holdout, Real) or not 0 < holdout < 1:
-        raise ConfigurationError(f"holdout={holdout!r}; needed is a share above 0 and below 1, such as 0.3.")
+    one_of("error", "drop", "mean", "indicator").require("missing", missing)
+    number(0, 1, low_open=True, high_open=True).require("holdout", holdout)
     return [sensitive, exclude, keep]
 
 
@@ -243,11 +219,8 @@ def _require_room(groups: Mapping, held: np.ndarray, d: int) -> None:
         )
     # Cells of blocks and groups that can have rows, in both parts, and the copies that standardising makes.
     cells = sum(min(2 * LEAST_BLOCKS * len(labels), len(held)) for labels, _ in groups.values())
-    require_memory(
-        2 * cells * d * d * 8,
-        f"{len(groups)} attribute(s) of {d:,} features",
-        "Leave out columns (exclude), or name fewer sensitive columns.",
-    )
+    what = f"{len(groups)} attribute(s) of {d:,} features"
+    require_memory(16 * cells * d * d, what, "Leave out columns (exclude), or name fewer sensitive columns.")
 
 
 def _by_part(held: np.ndarray, of_part) -> np.ndarray:
@@ -256,19 +229,3 @@ def _by_part(held: np.ndarray, of_part) -> np.ndarray:
     for part in (False, True):
         found[held == part] = of_part(int((held == part).sum(axis=0)))
     return found
-
-
-def _told(names, reference: GroupMoments, blocks: Mapping, n_blocks: int, chosen: np.ndarray) -> list:
-    """What else was done that a reader has to know."""
-    notes = []
-    flat = np.flatnonzero(np.diag(reference.scatters[0]) <= 1e-24 * reference.n * reference.means[0] ** 2)
-    if len(flat):
-        shown = ", ".join(names[j] for j in flat[:5]) + (", ..." if len(flat) > 5 else "")
-        notes.append(f"{len(flat)} feature(s) have one value only in the training set: {shown}")
-    for name, block in blocks.items():
-        m = int(block.max(axis=0)) + 1
-        if m < n_blocks:
-            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
-    if not chosen.all():
-        notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
-    return notes

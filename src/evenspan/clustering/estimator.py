@@ -14,17 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
 from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
-from ..core.estimator import validated
+from ..core.estimator import numeric_table
 from ..core.groups import encode_groups, label_text
-from ..core.inputs import (
-    feature_names,
-    in_pandas,
-    require_generator,
-    require_numeric_columns,
-    require_points,
-    warn_caller,
-    warn_of_order,
-)
+from ..core.inputs import require_generator, warn_caller, warn_of_order
 from ..core.options import Option, Options, number, one_of, whole
 
 #: A weight of fairness.
@@ -120,15 +112,6 @@ class CentreClusterer(NearestCentre, FairClusterer):
     def _nearest(self, X: np.ndarray) -> np.ndarray:
         origin = self.centers_.mean(axis=0)  # far from zero distances lose their digits
         return pairwise_distances_argmin(X - origin, self.centers_ - origin)
-
-
-def numeric_table(estimator: BaseEstimator, X, **checks) -> np.ndarray:
-    """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
-    X = in_pandas(X)
-    require_numeric_columns(X)
-    table = validated(estimator, X, dtype=[np.float64, np.float32], ensure_all_finite=False, **checks)
-    require_points(table, feature_names(X))
-    return table
 
 
 def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:

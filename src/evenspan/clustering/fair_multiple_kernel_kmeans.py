@@ -7,12 +7,12 @@ import numpy as np
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
-from ..core.estimator import NotConvergedWarning
+from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, number, one_of, whole
 from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound
-from .estimator import FairClusterer, numeric_table, require_clusters
+from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates

@@ -7,11 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 
 from ..core.errors import ConfigurationError
-from ..core.estimator import NotConvergedWarning
+from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
 from ..core.options import Option, Options, one_of, whole
 from .bounds import certified, leading_eigenpairs
-from .estimator import numeric_table, plain_means, require_clusters
+from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
 
 
@@ -23,16 +23,12 @@ class RelaxedStart(NamedTuple):
 
 
 def relaxed_start(gram: Gram, n_clusters: int, rng: np.random.Generator, *, n_init: int = 10) -> RelaxedStart:
-    """Relaxed kernel k-means (Zhou, Li and Du 2024, Algorithm 1, step 3).
-
-    The leading eigenvectors, whose rows are scaled to unit length, are clustered by ``n_init`` runs of k-means.
-    """
+    """``n_init`` runs of k-means on the leading eigenvectors of unit rows (Zhou et al. 2024, Algorithm 1, step 3)."""
     values, H = leading_eigenvectors(gram, n_clusters, rng)
     lengths = np.linalg.norm(H, axis=1, keepdims=True)
     H = np.divide(H, lengths, out=np.zeros_like(H), where=lengths > 0)  # a row of zeros stays one
     means = plain_means(H, n_clusters, seed=int(rng.integers(2**31)), n_init=n_init, max_iter=50)
-    labels = means.labels_.astype(np.intp)
-    return RelaxedStart(fill_empty(gram, labels, n_clusters), values)
+    return RelaxedStart(fill_empty(gram, means.labels_, n_clusters), values)
 
 
 def leading_eigenvectors(gram: Gram, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

@@ -6,9 +6,8 @@ import numpy as np
 import sklearn
 from sklearn.utils import gen_batches
 
-from ..core.errors import FairWarning
 from ..core.inputs import require_memory, warn_caller
-from ..core.kernels import resolve_kernel
+from ..core.kernels import KernelWarning, resolve_kernel
 from ..core.linalg import require_symmetric
 from .estimator import NearestCentre
 
@@ -16,10 +15,6 @@ from .estimator import NearestCentre
 DENSE = 600
 #: Lanczos steps that look for a negative eigenvalue of a larger matrix.
 STEPS = 30
-
-
-class KernelWarning(FairWarning):
-    """A kernel matrix is not positive semidefinite: the message says what still holds."""
 
 
 class DenseGram:

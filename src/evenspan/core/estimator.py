@@ -18,7 +18,17 @@ from .errors import (
     SurplusComponentsWarning,
 )
 from .groups import encode_groups
-from .inputs import in_pandas, is_frame, require_numeric_columns, require_range, row_blocks, warn_caller, warn_of_order
+from .inputs import (
+    feature_names,
+    in_pandas,
+    is_frame,
+    require_numeric_columns,
+    require_points,
+    require_range,
+    row_blocks,
+    warn_caller,
+    warn_of_order,
+)
 from .moments import GroupMoments
 from .options import Options
 
@@ -225,6 +235,15 @@ def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
             row_blocks(np.asarray(X))  # names the column that is not numeric
         kind = FeatureTypeError if isinstance(error, TypeError) else DataError
         raise kind(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
+
+
+def numeric_table(estimator: BaseEstimator, X, dtype=(np.float64, np.float32), **checks) -> np.ndarray:
+    """X as an array in the precision that it has; an error names the columns that are not numeric or not finite."""
+    X = in_pandas(X)
+    require_numeric_columns(X)
+    table = validated(estimator, X, dtype=dtype, ensure_all_finite=False, **checks)
+    require_points(table, feature_names(X))
+    return table
 
 
 def require_components(n_components, largest: int, d: int, why: str) -> int:

@@ -20,6 +20,10 @@ KERNELS = (*FUNCTIONS, "precomputed")
 PAIRS, DRAWN = 2**24, 2000
 
 
+class KernelWarning(FairWarning):
+    """A kernel matrix is not positive semidefinite: the message says what still holds."""
+
+
 @dataclass(frozen=True, eq=False)
 class Kernel:
     r"""A kernel with all its parameters fixed.

@@ -67,20 +67,14 @@ def turned(A: np.ndarray, p: np.ndarray, q: np.ndarray, angle: np.ndarray) -> np
 
 def rotation(V: np.ndarray) -> np.ndarray:
     """Cayley's rotation (I - V/2)^{-1} (I + V/2) = 2 (I - V/2)^{-1} - I for a skew V: I + V to first order."""
-    A = -0.5 * V
-    np.einsum("dd->d", A)[:] = 1.0
-    B = np.linalg.inv(A)  # I - V/2 is never singular
-    B *= 2.0
-    np.einsum("dd->d", B)[:] -= 1.0
-    return B
+    identity = np.eye(len(V))
+    return 2.0 * np.linalg.inv(identity - 0.5 * V) - identity  # I - V/2 is never singular
 
 
 def rotate_down(
     S: np.ndarray, U: np.ndarray, steps: int, rtol: float, floor: float
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, ...], str]:
     """Rotate the orthonormal U until the criterion stands still: U, the transformed matrices, the path, the status."""
-    # Standing still: a step lowers the criterion by less than ``rtol`` of it, and turning one pair of columns, by any
-    # angle, would not lower it by more than ten times that.
     d = len(U)
     # Neither a multiple of the identity nor a common factor matters to the rotations.
     middle = np.trace(S, axis1=1, axis2=2) / d
@@ -111,6 +105,8 @@ class _Descent:
 
     def run(self, steps: int, rtol: float, floor: float) -> tuple[list[float], bool]:
         """Step until the criterion stands still: its path, and whether it does."""
+        # A step lowers it by less than ``rtol`` of it, and turning one pair of columns, by any angle, would not lower
+        # it by more than ten times that.
         path = [self.value]
         while len(path) <= steps:
             before = self.value

@@ -13,7 +13,6 @@ PCA, min-max, equal errors and the robust objective are different points of this
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import brentq
@@ -136,6 +135,7 @@ class JointRange:
         self.k = require_rank(self.k, len(M0))
         self.M0, self.M1 = symmetrise(M0), symmetrise(M1)
         self.traces = np.array([np.trace(self.M0), np.trace(self.M1)])
+        self.scale = float(max(np.abs(self.M0).max(), np.abs(self.M1).max()))  # eigenvalues are compared with it
 
     @classmethod
     def from_moments(
@@ -151,11 +151,6 @@ class JointRange:
         require_range(moments.counts, moments.means, own, None, moments.feature_names)
         seen = moments.standardised() if standardize else moments
         return cls(*group_matrices(seen, center), n_components)
-
-    @cached_property
-    def scale(self) -> float:
-        """Size of the matrices, against which eigenvalues are compared."""
-        return float(max(np.abs(self.M0).max(), np.abs(self.M1).max()))
 
     def pair(self, V: np.ndarray) -> np.ndarray:
         """The errors of the two groups for an orthonormal V of shape (d, k)."""

@@ -27,22 +27,13 @@ def criteria_offsets(matrices: np.ndarray, k: int, objective: Objective) -> np.n
     return best_kept(matrices, k) if objective == "loss" else np.trace(matrices, axis1=1, axis2=2)
 
 
-def rank_bound(k: int, G: int) -> int:
-    r"""The rank an extreme point needs at most (Tantipongpipat et al. 2019, Theorem 1.7)."""
-    return k + max(int(np.floor(np.sqrt(2.0 * G + 0.25) - 1.5 + 1e-12)), 0)
-
-
 def fill_trace(X: np.ndarray, k: int) -> np.ndarray:
     """X raised to trace k, largest eigenvalues first: no group keeps less."""
     values, vectors = np.linalg.eigh(symmetrise(X))
     values = np.clip(values, 0.0, 1.0)
-    missing = k - values.sum(axis=0)
-    for j in np.argsort(-values):
-        if missing <= 0:
-            break
-        step = min(1.0 - values[j], missing)
-        values[j] += step
-        missing -= step
+    room = 1.0 - values[::-1]
+    before = np.cumsum(room) - room
+    values += np.clip(k - values.sum(axis=0) - before, 0.0, room)[::-1]
     return (vectors * values) @ vectors.T
 
 
@@ -97,12 +88,6 @@ def round_iteratively(Z: np.ndarray, H: np.ndarray, k: int) -> np.ndarray:
         F, s = vectors[:, free], round(float(values[free].sum(axis=0)))
         watched.pop(int(np.argmin(best_kept(F.T @ H[watched] @ F, s))))
     return top_eigenspace(Z, k)[1]
-
-
-def roundings(Z: np.ndarray, H: np.ndarray, k: int) -> list[np.ndarray]:
-    """Bases (p, k) near a solution: its leading eigenvectors, and where it is fractional the iterative one."""
-    values, V = top_eigenspace(Z, k)
-    return [V] if values[-1] >= 1.0 - INTEGRAL else [V, round_iteratively(Z, H, k)]
 
 
 def smoothed(z: np.ndarray, tau: float) -> tuple[float, np.ndarray, np.ndarray]:
@@ -185,7 +170,9 @@ def solve_multi_criteria(matrices: np.ndarray, k: int, objective: Objective = "l
     def value(V):
         return float((a - kept(H, V)).max(axis=0))
 
-    V = min((descend(a, H, V) for V in roundings(relaxed.Z, H, k)), key=value)
+    values, V = top_eigenspace(relaxed.Z, k)
+    near = [V] if values[-1] >= 1.0 - INTEGRAL else [V, round_iteratively(relaxed.Z, H, k)]
+    V = min((descend(a, H, V) for V in near), key=value)
     reached = value(V)
     while True:  # a local minimum of the span, until it is one of the whole space
         w = smoothed(a - kept(H, V), 1e-6 * max(abs(reached), FLOOR))[1]

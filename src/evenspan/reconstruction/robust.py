@@ -112,14 +112,10 @@ class RobustFairPCA(ReconstructionEstimator):
 
     Attributes
     ----------
-    components_, mean_ : ndarray of shape (k, d) and (d,)
-        Orthonormal rows; what ``transform`` subtracts.
-    objective_ : float
-        The worst-case objective reached.
-    group_errors_, group_losses_ : ndarray of shape (G,)
-        Mean squared reconstruction error of every group of the sample about the overall mean, and its loss.
-    radii_ : ndarray of shape (G,)
-        Radius of the ball of every group.
+    components_, mean_, subspace_, group_errors_, group_losses_, group_labels_, group_counts_
+        As in ``MinMaxFairPCA``.
+    objective_, radii_ : float, ndarray of shape (G,)
+        The worst-case objective reached, and the radius of the ball of every group.
     violations_ : dict
         For every group (by label) that meets neither condition of the paper's theorem: by how much the penalty exceeds
         its share, and by how much its radius exceeds its smallest possible error.
@@ -127,10 +123,8 @@ class RobustFairPCA(ReconstructionEstimator):
         Final objective of every start, the warm start last; None with the exact solver.
     converged_, n_iter_ : bool and int
         Whether the certificate's gap is closed, to 1e-6 of the objective; steps, or eigenvalue problems solved.
-    certificate_, subspace_ : Certificate and FairSubspace
-        The objective reached and a lower bound; the answer by itself.
-    group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups seen in ``fit``.
+    certificate_ : Certificate
+        The objective reached and a lower bound.
 
     Guarantees
     ----------
@@ -200,7 +194,7 @@ class RobustFairPCA(ReconstructionEstimator):
         found = conditions(matrices, k, balls, shares, self.penalty)
         violations = {
             label_text(moments.labels[g]): (float(found.penalty_excess[g]), float(found.radius_excess[g]))
-            for g in np.flatnonzero(~(found.marginal | found.eigenvalue))
+            for g in np.flatnonzero(np.minimum(*found) > 0)
         }
         if self.solver == "exact":
             V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)

@@ -109,30 +109,19 @@ def smallest_errors(matrices: np.ndarray, k: int) -> np.ndarray:
     return np.trace(matrices, axis1=1, axis2=2) - best_kept(matrices, k)
 
 
-@dataclass(frozen=True, eq=False)
-class Conditions:
-    """Conditions (i) and (ii) of Theorem 3.2, of which every group needs one: by how much each is missed, (..., G).
+class Conditions(NamedTuple):
+    """Conditions (i) and (ii) of Theorem 3.2: penalty less share, and radius less smallest possible error, (..., G).
 
-    That is penalty less share, and radius less smallest possible error; a condition holds where it is not positive.
+    One that is not positive holds, and every group needs one.
     """
 
     penalty_excess: np.ndarray
     radius_excess: np.ndarray
 
     @property
-    def marginal(self) -> np.ndarray:
-        """Whether the penalty is at most the share of the group."""
-        return self.penalty_excess <= 0
-
-    @property
-    def eigenvalue(self) -> np.ndarray:
-        """Whether the smallest possible error is at least the radius."""
-        return self.radius_excess <= 0
-
-    @property
     def hold(self) -> np.ndarray:
-        """Whether the theorem applies: for every group one of the two, shape (...)."""
-        return (self.marginal | self.eigenvalue).all(axis=-1)
+        """Whether the theorem applies, shape (...)."""
+        return (np.minimum(*self) <= 0).all(axis=-1)
 
 
 def conditions(matrices: np.ndarray, k: int, radii, shares, penalty) -> Conditions:
@@ -198,8 +187,7 @@ def _iterate(matrices, f: RobustObjective, rows, iterations: int):
     """Batch of V' (B, k, d) after the last step, and the objective there."""
     (B, k, d), G = rows.shape, len(matrices)
     V, images = np.array(rows, order="C"), np.empty((G, B, k, d))
-    step, moved, totals = np.empty((B, k, d)), np.empty((B, k, d)), np.trace(matrices, axis1=1, axis2=2)
-    length = 1.0 / np.sqrt(iterations + 1.0)
+    totals, length = np.trace(matrices, axis1=1, axis2=2), 1.0 / np.sqrt(iterations + 1.0)
 
     def errors_of(V):
         for M, image in zip(matrices, images, strict=True):
@@ -209,15 +197,12 @@ def _iterate(matrices, f: RobustObjective, rows, iterations: int):
     for _ in range(iterations):
         # The tangent step (I - VV') H V, where H = 2 sum_g c_g M_g, as rows.
         slopes = 2.0 * f.gradient(errors_of(V))
-        np.multiply(images[0], slopes[:, 0, None, None], out=step)
-        for g in range(1, G):
-            np.multiply(images[g], slopes[:, g, None, None], out=moved)
-            step += moved
-        np.matmul(step @ V.swapaxes(1, 2), V, out=moved)
-        step -= moved
+        step = images[0] * slopes[:, 0, None, None]
+        for image, slope in zip(images[1:], slopes.T[1:], strict=True):
+            step += image * slope[:, None, None]
+        step -= (step @ V.swapaxes(1, 2)) @ V
         step *= length
-        step += V
-        V = _orthonormalised(step)
+        V = _orthonormalised(step + V)
     return V, f.value(errors_of(V))
 
 

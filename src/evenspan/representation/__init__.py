@@ -1,11 +1,11 @@
 """Methods that make groups look alike after the projection."""
 
 from .erasure import IncompleteErasureWarning
-from .fair_kernel_pca import FairKernelPCA, IndefiniteKernelWarning
+from .fair_kernel_pca import FairKernelPCA
 from .fair_pca import FairPCA
 from .inlp import INLP
 from .leace import LEACE
-from .mmd_fair_pca import MMDFairPCA, UnmetToleranceWarning
+from .mmd_fair_pca import MMDFairPCA
 from .null_it_out import NullItOutPCA
 from .rlace import RLACE
 from .streaming_fair_pca import StreamEndedWarning, StreamingFairPCA
@@ -17,10 +17,8 @@ __all__ = [
     "FairKernelPCA",
     "FairPCA",
     "IncompleteErasureWarning",
-    "IndefiniteKernelWarning",
     "MMDFairPCA",
     "NullItOutPCA",
     "StreamEndedWarning",
     "StreamingFairPCA",
-    "UnmetToleranceWarning",
 ]

@@ -11,18 +11,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
-from ..core.errors import ConfigurationError, DataError, FairWarning
-from ..core.estimator import validated
-from ..core.inputs import (
-    feature_names,
-    in_pandas,
-    require_generator,
-    require_memory,
-    require_numeric_columns,
-    require_points,
-    warn_caller,
-)
-from ..core.kernels import resolve_kernel
+from ..core.errors import ConfigurationError, DataError
+from ..core.estimator import numeric_table
+from ..core.inputs import require_generator, require_memory, warn_caller
+from ..core.kernels import KernelWarning, resolve_kernel
 from ..core.linalg import signs_of, top_eigenspace
 from ..core.options import Option, Options, none, whole
 from .constraints import favourable_rows, split_attributes
@@ -30,10 +22,6 @@ from .fair_pca import FairPCA
 
 #: Eigenvalues of a kernel matrix below this, relative to its Frobenius norm, count as zero.
 RANK_CUT = 1e-10
-
-
-class IndefiniteKernelWarning(FairWarning):
-    """A kernel matrix has negative eigenvalues: no feature space belongs to it."""
 
 
 def kernel_coordinates(K: np.ndarray) -> np.ndarray:
@@ -48,7 +36,7 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
         warn_caller(
             f"the kernel matrix has a negative eigenvalue ({values[-1] / size:.3g} of its norm): no feature space has "
             "it, and another answer may keep more. Use a positive semidefinite kernel, such as 'rbf'.",
-            IndefiniteKernelWarning,
+            KernelWarning,
         )
     kept = values > RANK_CUT * size
     if not kept.any():
@@ -187,11 +175,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         self._check_options()
         rng = require_generator(self.random_state)
-        X = in_pandas(X)
-        names = feature_names(X)
-        require_numeric_columns(X)
-        X = validated(self, X, dtype=np.float64, order="C", reset=True, ensure_all_finite=False)
-        require_points(X, names)
+        X = numeric_table(self, X, dtype=np.float64, order="C")
         n = len(X)
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and X.shape != (n, n):
             raise DataError(
@@ -253,9 +237,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
         """
         check_is_fitted(self)
-        X = in_pandas(X)
-        require_numeric_columns(X)
-        X = validated(self, X, dtype=np.float64, order="C", reset=False)
+        X = numeric_table(self, X, dtype=np.float64, order="C", reset=False)
         parts = [self.kernel_.block(X[rows], self.X_fit_) @ self.dual_coef_ for rows in gen_batches(len(X), 1024)]
         return np.vstack(parts) - self.offset_
 

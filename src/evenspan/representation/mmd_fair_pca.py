@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.errors import DataError, FairWarning
-from ..core.estimator import PointsEstimator, require_components
+from ..core.errors import DataError
+from ..core.estimator import NotConvergedWarning, PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
@@ -28,10 +28,6 @@ THETA = (FINE / COARSE) ** (1 / 5)
 #: The smallest move of an outer iteration, the factor on the weight after one that does not meet the tolerance, and the
 #: weight beyond which the run ends.
 SMALLEST_MOVE, GROWTH, LARGEST_WEIGHT = 1e-6, 2.0, 1e10
-
-
-class UnmetToleranceWarning(FairWarning):
-    """The penalty method ended before the discrepancy was within the tolerance and the components had settled."""
 
 
 class DiscrepancyPenalty:
@@ -121,7 +117,7 @@ class MMDFairPCA(PointsEstimator):
         As in ``StandardPCA``: orthonormal rows, by decreasing variance.
     converged_, residual_ : bool, float
         Whether the tolerance was met with, at the last gradient norm asked for, components at rest; and the norm of the
-        Riemannian gradient of the last penalised objective. Else there was an ``UnmetToleranceWarning``.
+        Riemannian gradient of the last penalised objective. Else there was a ``NotConvergedWarning``.
     mmd2_, bandwidth_ : float
         Largest squared discrepancy between two groups on the fitting sample, and the bandwidth used.
     trace_, n_iter_ : ndarray of shape (n_iter_, 4), int
@@ -208,7 +204,7 @@ class MMDFairPCA(PointsEstimator):
             warn_caller(
                 f"after {learnt['n_iter_']} outer iterations the squared discrepancy is {learnt['mmd2_']:.2e} for "
                 f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. Ask for a larger tol.",
-                UnmetToleranceWarning,
+                NotConvergedWarning,
             )
         certificate = Certificate(
             "share of variance over orthonormal V with bounded discrepancy",
@@ -234,11 +230,9 @@ class MMDFairPCA(PointsEstimator):
             kept = C @ V
             return weight * value - float(np.vdot(V, kept)), weight * slope - 2.0 * kept
 
-        _, mmd2, _ = discrepancy(principal)
+        V, mmd2 = principal, discrepancy(principal)[1]
         trace, converged, residual = [], mmd2 <= 1e-14, 0.0  # rounding of sums of numbers of order 1
-        if converged:  # the groups do not differ
-            V = principal
-        else:
+        if not converged:  # the groups differ
             weight, accuracy = self._first_weight / mmd2, COARSE
             rng = require_generator(self.random_state)
             drawn = [retract(rng.normal(size=principal.shape)) for _ in range(STARTS)]

@@ -18,19 +18,6 @@ from .null_it_out import Contrast, nullified_basis
 PHASES = ("gap", "components")
 
 
-@dataclass(frozen=True)
-class PowerOptions:
-    """What is iterated on; ``min_group`` is the number of rows of each group that a gap step needs."""
-
-    n_components: int
-    n_gap_directions: int
-    constraint: str
-    center: str
-    on_missing: str = "carry"
-    min_group: float = 1.0
-    mean_tol: float | None = None
-
-
 # -- the sums of a block ----------------------------------------------------------------------------------------------
 
 
@@ -172,23 +159,27 @@ def taken_out(V: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class FairPowerMethod:
-    """State of the method between blocks, O(d (k + m)) numbers. Sums go in, a basis comes out.
+    """State of the method between blocks, O(d (k + m)) numbers. Sums of a block go in, a basis comes out.
 
-    A block is what is added between two calls of ``end_block``; ``end_gap_phase`` begins the second phase.
+    ``end_gap_phase`` begins the second phase; a gap step needs ``min_group`` rows of each group.
     """
 
-    options: PowerOptions
     labels: np.ndarray
     contrasts: tuple[Contrast, ...]
     origin: np.ndarray  # (d,)
     W: np.ndarray  # (d, C m), orthonormal for each comparison
     V: np.ndarray  # (d, k)
+    n_gap_directions: int
+    constraint: str
+    center: str
+    on_missing: str = "carry"
+    min_group: float = 1.0
+    mean_tol: float | None = None
     U: np.ndarray | None = None  # (d, r) once the first phase has ended
     counts: np.ndarray | float = 0.0  # (G,) of all rows of completed blocks
     sums: np.ndarray | float = 0.0  # (G, d) about the origin
     phase: str = "gap"
-    pending: BlockSums | None = None
-    fresh: int = 0  # rows added since the last end of a block
+    carried: BlockSums | None = None  # of blocks that lacked a group
     squares: float = 0.0  # of all rows of the first phase about the origin, where they are needed
     passes: int = 1  # how often each row of the first phase was read
     ritz: np.ndarray = field(default_factory=lambda: np.zeros(0))  # of the last gap step (C m,)
@@ -199,35 +190,30 @@ class FairPowerMethod:
     history: list[dict] = field(default_factory=list)
 
     @classmethod
-    def begin(cls, options, labels, found, origin, dtype, rng) -> "FairPowerMethod":
+    def begin(cls, n_components, n_gap_directions, labels, found, origin, dtype, rng, **options) -> "FairPowerMethod":
         """The random start."""
-        d, m = len(origin), options.n_gap_directions
+        d, m = len(origin), n_gap_directions
         W = [random_basis(d, m, rng, dtype) for _ in found if m]
-        V = random_basis(d, options.n_components, rng, dtype)
-        return cls(options, labels, tuple(found), origin.astype(dtype), np.hstack(W) if W else V[:, :0], V)
+        V = random_basis(d, n_components, rng, dtype)
+        return cls(labels, tuple(found), origin.astype(dtype), np.hstack(W) if W else V[:, :0], V, m, **options)
 
     def operand(self) -> Operand:
         """What the batches of the current block are multiplied with."""
         if self.phase == "components":
             return Operand(taken_out(self.V, self.U), (), self.origin, squares=True)
-        m, G = self.options.n_gap_directions, len(self.labels)
+        m, G = self.n_gap_directions, len(self.labels)
         sides = tuple(
             np.repeat(np.array([getattr(c, side) for c in self.contrasts], dtype=bool).reshape(-1, G).T, m, axis=1)
             for side in ("inside", "outside")
         )
-        return Operand(self.W, sides, self.origin, squares=self.options.mean_tol is not None)
+        return Operand(self.W, sides, self.origin, squares=self.mean_tol is not None)
 
-    def add(self, sums: BlockSums) -> None:
-        """Fold in the sums of some rows of the current block."""
-        self.fresh += sums.rows
-        if self.pending is None:
-            self.pending = sums
-        else:
-            self.pending += sums
-
-    def end_block(self) -> dict:
-        """Do one step with what was added since the last one, and say what it did."""
-        block, fresh, self.fresh = self.pending, self.fresh, 0
+    def step(self, block: BlockSums) -> None:
+        """Do one step with the sums of a block, where they hold rows of all groups."""
+        fresh = block.rows
+        if self.carried is not None:
+            self.carried += block
+            block, self.carried = self.carried, None
         if not np.isfinite(block.products).all():
             raise DataError(
                 f"products of the rows overflow {self.W.dtype}: the values are too large. Rescale the data."
@@ -235,8 +221,9 @@ class FairPowerMethod:
         gap, change, ritz = self.phase == "gap", 0.0, None
         skipped = gap and self._lacks_a_group(block.counts)
         counts = tuple(float(count) for count in block.counts)
-        if not (skipped and self.options.on_missing == "carry"):
-            self.pending = None
+        if skipped and self.on_missing == "carry":
+            self.carried = block
+        else:
             self._count(block)
         if not skipped:
             change = self._gap_step(block) if gap else self._component_step(block)
@@ -244,7 +231,6 @@ class FairPowerMethod:
         number = sum(entry["phase"] == self.phase for entry in self.history) + 1
         entry = {"phase": self.phase, "block": number, "n_rows": fresh, "group_counts": counts, "ritz": ritz}
         self.history.append(entry | {"change": change, "skipped": skipped})
-        return self.history[-1]
 
     def _count(self, block: BlockSums) -> None:
         self.counts = self.counts + block.counts
@@ -252,19 +238,19 @@ class FairPowerMethod:
         self.squares += block.squares if self.phase == "gap" else 0.0
 
     def _lacks_a_group(self, counts: np.ndarray) -> bool:
-        needed = max(self.options.min_group, 2.0 if self.options.center == "group" else 1.0)
+        needed = max(self.min_group, 2.0 if self.center == "group" else 1.0)
         return any(counts[chosen].sum(axis=0) < needed for c in self.contrasts for chosen in (c.inside, c.outside))
 
     def _shift(self) -> np.ndarray:
         """From the origin to the point about which second moments are taken."""
-        if self.options.center == "none":
+        if self.center == "none":
             return -self.origin.astype(np.float64)
         return self.sums.sum(axis=0) / self.counts.sum(axis=0)
 
     # -- phase 1: the directions in which the groups differ -----------------------------------------------------------
 
     def _gap_step(self, block: BlockSums) -> float:
-        m, bases, values, relative, change = self.options.n_gap_directions, [], [], [], 0.0
+        m, bases, values, relative, change = self.n_gap_directions, [], [], [], 0.0
         if m == 0:
             return 0.0
         for c, contrast in enumerate(self.contrasts):
@@ -287,7 +273,7 @@ class FairPowerMethod:
     def _second_moment(self, product: np.ndarray, block: BlockSums, chosen: np.ndarray, W: np.ndarray) -> np.ndarray:
         """The second moment of the chosen groups in this block times W: about zero, the running mean or their own."""
         total, count = block.sums[chosen].sum(axis=0), float(block.counts[chosen].sum(axis=0))
-        if self.options.center == "group":
+        if self.center == "group":
             return about(product, total, count, total / count, W) / (count - 1.0)
         return about(product, total, count, self._shift(), W) / count
 
@@ -295,26 +281,22 @@ class FairPowerMethod:
 
     def end_gap_phase(self) -> None:
         """Fix the removed directions U from the last W and the means of all rows seen, and begin the second phase."""
-        if self.pending is not None:  # carried to the end of the stream: its rows still count for the means
-            self._count(self.pending)
-            self.pending, self.fresh = None, 0
-        if self.options.constraint == "vanilla":
+        if self.carried is not None:  # to the end of the stream: its rows still count for the means
+            self._count(self.carried)
+            self.carried = None
+        if self.constraint == "vanilla":
             self.U = self.V[:, :0]
         else:
             absent = [str(label) for label, count in zip(self.labels, self.counts, strict=True) if count == 0]
-            if absent:
+            if absent or (self.n_gap_directions and all(entry["skipped"] for entry in self.history)):
+                seen = f"group(s) {', '.join(absent)} never appeared" if absent else "no block had rows of all groups"
                 raise GroupError(
-                    f"group(s) {', '.join(absent)} never appeared in {self.counts.sum(axis=0):g} rows. Give a stream "
-                    "that holds all groups, or leave the label out of groups=."
-                )
-            if self.options.n_gap_directions and all(entry["skipped"] for entry in self.history):
-                raise GroupError(
-                    "no block had rows of all groups, so the gap of the groups was never estimated. Use larger blocks, "
-                    "or on_missing='carry'."
+                    f"{seen} in {self.counts.sum(axis=0):g} rows. Give a stream that holds all groups, leave the label "
+                    "out of groups=, or use larger blocks."
                 )
             self.U = self._removed()
-        d, r = self.U.shape
-        require_components(self.options.n_components, d - r, d, f" less {r} removed directions")
+        (d, r), k = self.U.shape, self.V.shape[1]
+        require_components(k, d - r, d, f" less {r} removed directions")
         self.phase = "components"
 
     @property
@@ -330,21 +312,20 @@ class FairPowerMethod:
         return np.column_stack(gaps) if gaps else np.zeros((len(self.origin), 0))
 
     def _removed(self) -> np.ndarray:
-        options, dtype = self.options, self.W.dtype
-        directions = np.split(self.W, len(self.contrasts), axis=1) if options.n_gap_directions else []
-        F = self.mean_gaps if options.constraint in ("all", "mean") else self.mean_gaps[:, :0]
-        if options.mean_tol is not None and F.shape[1]:
+        directions = np.split(self.W, len(self.contrasts), axis=1) if self.n_gap_directions else []
+        F = self.mean_gaps if self.constraint in ("all", "mean") else self.mean_gaps[:, :0]
+        if self.mean_tol is not None and F.shape[1]:
             # The squared length of what is left of each mean gap, over what noise alone would make it,
             # (1/n_1 + 1/n_0) tr(Sigma) with the variance of all rows; rows that are read again tell nothing new.
-            rest = taken_out(F, nullified_basis(directions, F[:, :0].astype(dtype)))
+            rest = taken_out(F, nullified_basis(directions, F[:, :0].astype(self.W.dtype)))
             shift, count = self.sums.sum(axis=0) / self.counts.sum(axis=0), float(self.counts.sum(axis=0))
             variance = self.squares / count - float(shift @ shift)
             sizes = [(self.counts[c.inside].sum(axis=0), self.counts[c.outside].sum(axis=0)) for c in self.contrasts]
             noise = self.passes * np.array([variance * (1.0 / inside + 1.0 / outside) for inside, outside in sizes])
-            F = F[:, np.einsum("dc,dc->c", rest, rest) / noise > options.mean_tol]
+            F = F[:, np.einsum("dc,dc->c", rest, rest) / noise > self.mean_tol]
         # Means that differ by less than the rounding of the means themselves are equal.
         reach = linalg.norm(self.sums / self.counts[:, None], axis=1).max(axis=0) + linalg.norm(self.origin)
-        return nullified_basis(directions, F.astype(dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))
+        return nullified_basis(directions, F.astype(self.W.dtype), floor=4.0 * float(np.finfo(np.float64).eps * reach))
 
     # -- phase 2: the components without them -------------------------------------------------------------------------
 

@@ -124,11 +124,10 @@ class RLACE(ErasingEstimator):
 
     Guarantees
     ----------
-    The projection is orthogonal and of rank d - r; A is in the fantope after every step. That the game reaches a saddle
-    point is not guaranteed, nor, for groups of unequal size, that means are equal where no classifier beats the
-    majority. Probes, stochastic gradients as in the public program, are noisy: they can do worse than a constant, so
-    that the game goes on although nothing is left, or meet the majority share by chance. The answer is the probed A of
-    largest loss, which need not be the one that ended the game.
+    The projection is orthogonal and of rank d - r. That the game reaches a saddle point is not guaranteed, nor, for
+    groups of unequal size, that means are equal where no classifier beats the majority. Probes, stochastic gradients
+    as in the public program, are noisy: the game can go on although nothing is left, or end by chance. The answer is
+    the probed A of largest loss, which need not be the one that ended the game.
 
     Complexity
     ----------

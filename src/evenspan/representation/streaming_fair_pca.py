@@ -14,7 +14,7 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import Option, none, number, one_of, whole
 from ..core.streams import ArrayStream, Stream, as_stream
-from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, PowerOptions, batch_sums
+from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, batch_sums
 from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
 
 
@@ -65,19 +65,14 @@ class BlockReader:
     def _next(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self._rest is None and (found := next(self._batches, None)) is not None:
             X, groups = found
-            self._rest = X, expected_codes(self.labels, groups, len(X))
+            labels, codes = encode_groups(groups, len(X))
+            if new := [label_text(label) for label in labels if label.item() not in self.labels.tolist()]:
+                raise GroupError(
+                    f"group {new[0]!r} appears for the first time, after the comparisons were set up for "
+                    f"{', '.join(map(label_text, self.labels))}. Name all groups at the start: groups=[...]."
+                )
+            self._rest = X, positions(labels, self.labels)[codes]
         return self._rest
-
-
-def expected_codes(expected: np.ndarray, groups, n: int) -> np.ndarray:
-    """Positions among the expected labels of those of n rows; a label that was not expected is an error."""
-    labels, codes = encode_groups(groups, n)
-    if new := [label_text(label) for label in labels if label.item() not in expected.tolist()]:
-        raise GroupError(
-            f"group {new[0]!r} appears for the first time, after the comparisons were set up for "
-            f"{', '.join(label_text(label) for label in expected)}. Name all groups at the start: groups=[...]."
-        )
-    return positions(labels, expected)[codes]
 
 
 class ExactSums:
@@ -102,31 +97,6 @@ class ExactSums:
         slabs = np.stack([np.einsum("gdw,gw->dw", products, side.astype(np.float64)) for side in sides])
         squares = float(np.trace(self.moments.scatter))
         return BlockSums(counts.copy(), counts[:, None] * self.shifts, slabs, squares, round(self.moments.n))
-
-
-def run(power: FairPowerMethod, reader: BlockReader | ExactSums, n_blocks: tuple[int, int], sizes: tuple) -> None:
-    """All blocks of both phases, of so many rows (None: whole passes)."""
-    for phase, wanted, size in zip(PHASES, n_blocks, sizes, strict=True):
-        if phase == "gap" and power.options.constraint == "vanilla":
-            wanted = 0
-        elif phase == "gap" and size is None and power.options.n_gap_directions == 0:
-            wanted = 1  # one pass gives the means of the groups; without gap directions there is nothing to iterate on
-        reader.start_pass()
-        for done in range(wanted):
-            if size is None and done:
-                reader.start_pass()
-                power.passes += phase == "gap"
-            sums = reader.read(size, power.operand(), len(power.labels))
-            if sums is None:
-                seen = f"the stream ended after {done} of {wanted} blocks of {size} rows in phase {phase!r}"
-                if done == 0:
-                    raise DataError(f"{seen}: not one row was left. Give more rows, or a stream to be read again.")
-                warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
-                break
-            power.add(sums)
-            power.end_block()
-        if phase == "gap":
-            power.end_gap_phase()
 
 
 # -- the estimator ----------------------------------------------------------------------------------------------------
@@ -172,9 +142,8 @@ class StreamingFairPCA(SubspaceEstimator):
         What happens at the end of a block in which a group has fewer than m rows, whose second moment has not even the
         rank: go on into the next block with the same sums, or leave the step out. The basis is not touched.
     mean_tol : float, optional
-        Remove a mean gap only where what the gap directions leave of it is, squared, more than this many times what
-        sampling noise alone would leave; 10 is a cautious choice. Without it, noise of equal means is removed as well,
-        and it points along the directions of most variance.
+        Remove a mean gap only where the square of what the gap directions leave of it is more than this many times
+        that of noise; 10 is cautious. Without it noise, along the directions of most variance, is removed as well.
     attributes, on_single_group : as in ``NullItOutPCA``
         What is compared.
     groups : array-like, optional
@@ -189,10 +158,8 @@ class StreamingFairPCA(SubspaceEstimator):
     gap_ritz_values_, relative_gaps_ : ndarray of shape (m,)
         Their Ritz values in the last block of phase 1, and the difference of the two second moments along them as a
         share of their sum, from 0 (no gap there) to 1.
-    components_, mean_, subspace_ : as in ``NullItOutPCA``
-        By decreasing variance in the last block; the mean of all rows read, or zero.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
-        Ritz values of the basis before the last step in the last block, and their share of all variance there.
+    components_, mean_, explained_variance_, explained_variance_ratio_, subspace_ : as in ``NullItOutPCA``
+        By decreasing variance in the last block, as Ritz values of the basis before its step; the mean of all rows.
     residual_ : float
         Part of the last product that lies outside the basis before the step, in [0, 1]. Small at a fixed point.
     history_, n_skipped_blocks_ : list of dict, int
@@ -202,7 +169,7 @@ class StreamingFairPCA(SubspaceEstimator):
         Variance in the last block captured by the basis before the last step (the answer captures no less of it), all
         variance there as an upper bound, and the constraint residual.
     group_labels_, group_counts_ : ndarray of shape (G,)
-        The groups, and their rows among all rows read (a row counts once for each time it was read).
+        The groups, and their rows (a row counts once for each time it was read).
 
     Guarantees
     ----------
@@ -294,21 +261,19 @@ class StreamingFairPCA(SubspaceEstimator):
         self._check_options()
         return self._store(self._summary(self._run(self._reader(X, sensitive_features))))
 
-    def partial_fit(self, X, y=None, *, sensitive_features, phase="gap", end_block=True):
-        """Read one batch; with ``end_block`` do a step with all that was read since the last one.
+    def partial_fit(self, X, y=None, *, sensitive_features, phase="gap"):
+        """Do one step with the block X.
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``, each step of which
-        improves the answer. All labels must be known at the first call: they are ``groups``, or those in that batch.
+        improves the answer. All labels must be known at the first call: they are ``groups``, or those in that block.
         After ``fit`` the first call begins anew. ``joblib.dump`` between two calls keeps all that is needed to go on.
 
         Parameters
         ----------
         X, y, sensitive_features : as in ``NullItOutPCA.fit``
-            A batch of rows and their groups.
+            The rows of the block, and their groups.
         phase : {"gap", "components"}
-            Which of the two iterations the batch is for.
-        end_block : bool
-            False keeps the sums for the next call.
+            Which of the two iterations the block is for.
 
         Returns
         -------
@@ -333,12 +298,8 @@ class StreamingFairPCA(SubspaceEstimator):
         if phase != power.phase:
             power.end_gap_phase()
         reader.start_pass()
-        power.add(reader.read(None, power.operand(), len(power.labels)))
-        if end_block:
-            power.end_block()
-            if power.phase == "components":
-                self._store(self._summary(power))
-        return self
+        power.step(reader.read(None, power.operand(), len(power.labels)))
+        return self._store(self._summary(power)) if phase == "components" else self
 
     def _answer(self, moments: GroupMoments) -> Answer:
         return self._summary(self._run(ExactSums(moments)))
@@ -363,7 +324,25 @@ class StreamingFairPCA(SubspaceEstimator):
                 "block_size, or a function that makes the stream anew."
             )
         power = self._begin(reader)
-        run(power, reader, _pair(self.n_blocks), sizes)
+        for phase, wanted, size in zip(PHASES, _pair(self.n_blocks), sizes, strict=True):
+            if phase == "gap" and power.constraint == "vanilla":
+                wanted = 0
+            elif phase == "gap" and size is None and power.n_gap_directions == 0:
+                wanted = 1  # one pass gives the means of the groups; there is nothing to iterate on
+            for done in range(wanted):
+                if size is None or done == 0:
+                    reader.start_pass()
+                power.passes += phase == "gap" and size is None and done > 0
+                sums = reader.read(size, power.operand(), len(power.labels))
+                if sums is None:
+                    seen = f"the stream ended after {done} of {wanted} blocks of {size} rows in phase {phase!r}"
+                    if done == 0:
+                        raise DataError(f"{seen}: not one row was left. Give more rows, or a stream to be read again.")
+                    warn_caller(f"{seen}; the phase ends there. Ask for fewer or smaller blocks.", StreamEndedWarning)
+                    break
+                power.step(sums)
+            if phase == "gap":
+                power.end_gap_phase()
         return power
 
     def _begin(self, reader: BlockReader | ExactSums) -> FairPowerMethod:
@@ -371,14 +350,10 @@ class StreamingFairPCA(SubspaceEstimator):
         vanilla = self.constraint == "vanilla"
         found = () if vanilla else contrasts(reader.labels, self.attributes, self.on_single_group)
         m = m if found else 0
-        # With several comparisons, or a tolerance, how many directions go is known only after the first phase.
-        if len(found) == 1 and self.mean_tol is None:
-            removed = m + (self.constraint in ("all", "mean"))
-            require_components(k, reader.d - removed, reader.d, f" less {removed} removed directions")
         # The second moment of fewer than m rows of a group has not even the rank.
-        options = PowerOptions(k, m, self.constraint, self.center, self.on_missing, float(max(m, 1)), self.mean_tol)
-        rng = require_generator(self.random_state)
-        return FairPowerMethod.begin(options, reader.labels, found, reader.origin, reader.dtype, rng)
+        options = {name: getattr(self, name) for name in ("constraint", "center", "on_missing", "mean_tol")}
+        rng, start = require_generator(self.random_state), (reader.labels, found, reader.origin, reader.dtype)
+        return FairPowerMethod.begin(k, m, *start, rng, min_group=float(max(m, 1)), **options)
 
     def _summary(self, power: FairPowerMethod) -> Answer:
         basis, whole_variance, captured = power.basis, power.total_variance, float(power.variances.sum(axis=0))

@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator, clone
 
 from evenspan import metrics
 from evenspan.core.errors import SurplusComponentsWarning
+from evenspan.core.estimator import NotConvergedWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.core.streams import FunctionStream, Stream
 from evenspan.representation import INLP, LEACE, FairKernelPCA, FairPCA, MMDFairPCA, NullItOutPCA, StreamingFairPCA
 from evenspan.representation.erasure import IncompleteErasureWarning
-from evenspan.representation.mmd_fair_pca import UnmetToleranceWarning
 
 from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream
 from ...records import in_order, tidy
@@ -169,7 +169,7 @@ def peak_bytes(estimator: BaseEstimator, stream: Stream) -> int:
     """Peak of what is allocated while a method is fitted to the stream, to its rows, or to moments of its batches."""
     model = clone(estimator)
     with warnings.catch_warnings():
-        for expected in (UnmetToleranceWarning, IncompleteErasureWarning, SurplusComponentsWarning):
+        for expected in (NotConvergedWarning, IncompleteErasureWarning, SurplusComponentsWarning):
             warnings.simplefilter("ignore", expected)  # cut short: its memory is asked for, not its answer
         tracemalloc.start()
         if isinstance(model, StreamingFairPCA):

@@ -14,7 +14,7 @@ import numpy as np
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
-from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions, batch_sums, random_basis
+from evenspan.representation.noisy_power import FairPowerMethod, batch_sums, random_basis
 from evenspan.representation.null_it_out import NullItOutPCA, constrained_components, contrasts
 
 from ...data.synthetic import GaussianPair, authors_pair, gap_controlled_pair
@@ -93,16 +93,17 @@ def fresh(case: Setting, size: int, *seed: int) -> Iterator[tuple[np.ndarray, np
 
 def begin(case: Setting, seed: tuple[int, ...], *, center="none", on_missing="carry", min_group=1) -> FairPowerMethod:
     """The method before its first block, with a random start."""
-    options = PowerOptions(case.k, case.m, "all", center, on_missing, min_group)
-    d, rng = case.pair.d, np.random.default_rng((SEED, *seed, 0))
-    return FairPowerMethod.begin(options, LABELS, contrasts(LABELS), np.zeros(d), np.dtype(np.float64), rng)
+    origin, rng = np.zeros(case.pair.d), np.random.default_rng((SEED, *seed, 0))
+    options = {"constraint": "all", "center": center, "on_missing": on_missing, "min_group": min_group}
+    return FairPowerMethod.begin(
+        case.k, case.m, LABELS, contrasts(LABELS), origin, np.dtype(np.float64), rng, **options
+    )
 
 
 def feed(power: FairPowerMethod, blocks: Iterator[tuple[np.ndarray, np.ndarray]], number: int) -> FairPowerMethod:
     """Steps of the current phase with so many blocks."""
     for X, groups in islice(blocks, number):
-        power.add(batch_sums(X, groups, 2, power.operand()))
-        power.end_block()
+        power.step(batch_sums(X, groups, 2, power.operand()))
     return power
 
 

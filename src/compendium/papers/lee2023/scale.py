@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from evenspan.core.dask import chunk_sums
 from evenspan.core.moments import GroupMoments
-from evenspan.representation.noisy_power import FairPowerMethod, PowerOptions
+from evenspan.representation.noisy_power import FairPowerMethod
 from evenspan.representation.null_it_out import contrasts
 
 from ...records import tidy
@@ -36,8 +36,8 @@ def points(n: int, d: int, seed) -> tuple[np.ndarray, np.ndarray]:
 def begun(d: int, k: int, m: int, phase: str) -> FairPowerMethod:
     """The method before its first block, or, for the second phase, with m + 1 random directions removed."""
     labels, rng = np.array([0, 1]), np.random.default_rng(SEED)
-    options = PowerOptions(k, m, "all", "overall")
-    power = FairPowerMethod.begin(options, labels, contrasts(labels), np.zeros(d), np.dtype(np.float64), rng)
+    options = {"constraint": "all", "center": "overall"}
+    power = FairPowerMethod.begin(k, m, labels, contrasts(labels), np.zeros(d), np.dtype(np.float64), rng, **options)
     if phase == PHASES[1]:
         power.U, power.phase = np.linalg.qr(rng.standard_normal((d, m + 1)))[0], "components"
     return power
@@ -46,8 +46,7 @@ def begun(d: int, k: int, m: int, phase: str) -> FairPowerMethod:
 def block(reader, power: FairPowerMethod) -> None:
     """One pass as one block: the sums, then the step."""
     reader.start_pass()
-    power.add(reader.read(None, power.operand(), 2))
-    power.end_block()
+    power.step(reader.read(None, power.operand(), 2))
 
 
 def products(X: np.ndarray, W: np.ndarray) -> np.ndarray:

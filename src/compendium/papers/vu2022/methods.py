@@ -70,7 +70,7 @@ def clip_lambda(matrices: np.ndarray, counts: np.ndarray, k: int, grid) -> tuple
     To the smallest share: where it is above a share and condition (ii) of Theorem 3.2 fails for a group."""
     asked, shares = np.array(list(grid), dtype=float), counts / counts.sum(axis=0)
     found = conditions(matrices, k, radii(counts, asked[:, 0]), shares, asked[:, 1])
-    clipped = ~(found.marginal.all(axis=-1) | found.eigenvalue.all(axis=-1))
+    clipped = (found.penalty_excess > 0).any(axis=-1) & (found.radius_excess > 0).any(axis=-1)
     return np.column_stack([asked[:, 0], np.where(clipped, shares.min(axis=0), asked[:, 1])]), clipped
 
 

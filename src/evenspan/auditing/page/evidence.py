@@ -1,6 +1,6 @@
 """The tables of a report, from the frames of an audit: numbers with their intervals, the user's names as they are."""
 
-from typing import TYPE_CHECKING
+from itertools import chain
 
 import numpy as np
 import pandas as pd
@@ -9,46 +9,35 @@ from ...methods import METHODS
 from ..evaluation import HELD_OUT, TRAINING
 from ..fitting import PCA
 from ..recommend import CONCERNS, COSTS
-from .blocks import Cell, Table, number, plain, words
+from .blocks import Cell, Table, number, words
 
-if TYPE_CHECKING:
-    from ..run import Audit
-
+RATES = ("target accuracy", "selection rate", "false positive rate", "false negative rate")
 BY_GROUP = ("error", "explained share", "loss")
 ALL_ROWS = (
     "average error", "retained variance", "error gap", "loss gap", "scaled mean distance", "linear AUC", "kernel AUC",
     "target AUC", "target accuracy", "target R2",
 )  # fmt: skip
-DECISIONS = (
-    "target AUC", "target R2", "target accuracy", "selection rate", "false positive rate", "false negative rate"
-)  # fmt: skip
-PERCENT = {
-    "explained share", "retained variance", "target accuracy", "selection rate", "false positive rate",
-    "false negative rate",
-}  # fmt: skip
+DECISIONS = ("target AUC", "target R2", *RATES)
+PERCENT = {"explained share", "retained variance", *RATES}
 
 
 class View:
     """One attribute of an audit, as tables and figures need it."""
 
-    def __init__(self, audit: "Audit", attribute: str):
-        self.audit, self.attribute, self.answers = audit, attribute, audit.recommendation[attribute]
-        self.k = next(iter(self.answers.values())).k
-        methods, groups = audit.tables["methods"], audit.tables["groups"]
-        self.rows = methods[methods["attribute"] == attribute]
-        self.groups = groups[groups["attribute"] == attribute]
-        self.here = self.rows[(self.rows["k"] == self.k) & self.rows["value"].notna()]
-        keys = zip(*(self.here[name] for name in ("metric", "method", "part", "group")), strict=True)
-        self._lines = dict(zip(keys, self.here.to_dict("records"), strict=True))
-        self.labels = list(dict.fromkeys(self.here.loc[self.here["metric"] == "error", "group"]))
-        self.methods = list(dict.fromkeys(self.here["method"]))
+    def __init__(self, audit, attribute: str):
+        self.audit, self.name, self.answers = audit, attribute, audit.recommendation[attribute]
         self.found = audit.analyses[attribute]
-        self.frontier = self.found.frontier
+        self.k = self.found.k
+        groups = audit.tables["groups"]
+        self.groups = groups[groups["attribute"] == attribute]
+        self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
+        self.row, self.methods = self.found.row, list(self.found.held_out)
+        self.labels = self.found.held_out[PCA].part.labels
+        self.without = [
+            f"{one}: {self.found.fits[one, self.k].note}" for one in audit.methods if one not in self.methods
+        ]
         self.recommended = [one.method for one in self.answers.values() if one.method]
-
-    def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
-        """One line of the table of methods with k components, or None."""
-        return self._lines.get((metric, method, part, group))
+        self.advised = [name for name in dict.fromkeys(self.recommended) if name != PCA]
 
     def cell(self, metric: str, *args, **kwargs) -> Cell:
         """The same, with its interval."""
@@ -57,26 +46,11 @@ class View:
             return Cell("–")
         return number(float(row["value"]), float(row["low"]), float(row["high"]), percent=metric in PERCENT)
 
-    @property
-    def without(self) -> list[str]:
-        """The methods that have no answer, and why."""
-        rows = self.rows[(self.rows["k"] == self.k) & ~self.rows["method"].isin(self.methods)]
-        return [f"{method}: {some['note'].iloc[0]}" for method, some in rows.groupby("method", sort=False)]
-
 
 def whole(frame: pd.DataFrame, caption: str) -> Table:
     """All cells of a frame; columns in which nothing is said are left out."""
-    shown = frame.loc[:, [(frame[name].notna() & (frame[name].astype(str) != "")).any() for name in frame]]
-    cells = [[_any(value) for value in line] for line in shown.itertuples(index=False)]
-    return Table(caption, list(shown.columns), cells)
-
-
-def _any(value: object) -> Cell:
-    if isinstance(value, bool | np.bool_):
-        return Cell("yes" if value else "no")
-    if isinstance(value, list | tuple):
-        return words(", ".join(map(str, value)))
-    return words(value.item() if isinstance(value, np.generic) else value)
+    shown = frame.loc[:, (frame.notna() & (frame.astype(str) != "")).any()].to_dict("split")
+    return Table(caption, shown["columns"], [[words(value) for value in line] for line in shown["data"]])
 
 
 def answers(view: View) -> Table:
@@ -84,12 +58,11 @@ def answers(view: View) -> Table:
     rows = []
     for concern, one in view.answers.items():
         what, f = CONCERNS[concern], one.figures
-        after = number(f["after"], f["after low"], f["after high"]) if "after" in f else Cell("–")
-        effect = number(f["effect"], f["low"], f["high"])
-        cells = [words(what.question), words(what.words), effect, Cell(plain(f["noise_q95"]))]
-        rows.append([*cells, words(one.verdict), words(one.advice), after])
+        effect, after = number(f["effect"], f["low"], f["high"]), view.cell(what.effect, one.method)
+        cells = [words(what.question), words(what.words), effect, words(f["noise_q95"]), words(one.verdict)]
+        rows.append([*cells, words(one.advice), after if one.method != PCA else Cell("–")])
     heads = ["question", "effect", "under PCA", "95 % null quantile", "answer", "recommendation", "effect then"]
-    return Table(f"Answers for {view.attribute} with k = {view.k}, on held-out rows", heads, rows)
+    return Table(f"Answers for {view.name} with k = {view.k}, on held-out rows", heads, rows)
 
 
 def costs(view: View, method: str) -> Table:
@@ -106,11 +79,10 @@ def costs(view: View, method: str) -> Table:
 
 def under_pca(view: View) -> Table:
     """Every group under standard PCA, the largest error first."""
-    metrics = [metric for metric in BY_GROUP if (view.here["metric"] == metric).any()]
+    metrics = [metric for metric in BY_GROUP if view.row(metric, group=view.labels[0])]
     order = sorted(view.labels, key=lambda label: -view.row("error", group=label)["value"])
     rows = [[words(label), *(view.cell(metric, group=label) for metric in metrics)] for label in order]
-    caption = f"Groups of {view.attribute} under PCA with k = {view.k}, on held-out rows"
-    return Table(caption, ["group", *metrics], rows)
+    return Table(f"Groups of {view.name} under PCA with k = {view.k}, on held-out rows", ["group", *metrics], rows)
 
 
 def side_by_side(view: View) -> Table:
@@ -120,7 +92,7 @@ def side_by_side(view: View) -> Table:
         [words(method), words(METHODS[method].equalises), *(view.cell(metric, method) for metric in metrics)]
         for method in view.methods
     ]
-    caption = f"All methods for {view.attribute} with k = {view.k}, on held-out rows; recommended ones are shaded"
+    caption = f"All methods for {view.name} with k = {view.k}, on held-out rows; recommended ones are shaded"
     return Table(caption, ["method", "equalises", *metrics], rows, view.recommended)
 
 
@@ -133,22 +105,21 @@ def decisions(view: View) -> Table:
         for method in dict.fromkeys([PCA, *others])
         for label in ("", *view.labels)
     ]
-    caption = f"One classifier of {view.audit.settings['target']}, by group of {view.attribute}, on held-out rows"
+    caption = f"One classifier of {view.audit.settings['target']}, by group of {view.name}, on held-out rows"
     return Table(caption, ["representation, rows", *metrics], rows)
 
 
 def bounds(view: View) -> Table:
     """The smallest value of each criterion: under PCA, reached at best, and certified."""
     rows = []
-    for name, curve in view.frontier.curves.items():
+    for name, curve in view.found.frontier.curves.items():
         (x, first), (end, last) = curve.points[0], curve.points[-1]
         least = float(curve.least(np.array([end]))[0])
         # Against the average error under PCA, what rounding leaves of zero is zero.
         values = [0.0 if abs(value) < 1e-9 * x else float(value) for value in (first, last, least)]
-        price = number(end / x - 1.0 if x else np.nan, percent=True)
-        rows.append([words(name), *(number(value) for value in values), price])
+        rows.append([words(name), *map(words, values), number(end / x - 1.0 if x else np.nan, percent=True)])
     heads = ["what", "under PCA", "smallest reached", "certified: at least", "then the average error rises by"]
-    return Table(f"How small each can be for {view.attribute} with k = {view.k}, training set", heads, rows)
+    return Table(f"How small each can be for {view.name} with k = {view.k}, training set", heads, rows)
 
 
 def both_parts(view: View) -> Table:
@@ -156,13 +127,9 @@ def both_parts(view: View) -> Table:
     shown = [("error gap", TRAINING), ("error gap", HELD_OUT), ("mean distance", TRAINING), ("mean distance", HELD_OUT)]
     rows = []
     for method in view.methods:
-        cells = [words(method)]
-        for metric, part in shown:
-            row = view.row(metric, method, part)
-            cells.append(view.cell(metric, method, part))
-            if np.isfinite(row["bound"]):
-                cells.append(Cell(plain(float(row["bound"]))))
-        rows.append(cells)
+        cells = [(view.cell(*one), words(view.row(*one)["bound"])) for one in ((m, method, part) for m, part in shown)]
+        (training, _), *others = cells  # errors of training rows have no bound
+        rows.append([words(method), training, *chain(*others)])
     heads = ["method", "error gap, training", "error gap, held out", "in the population at most"]
     heads += ["distance of means, training", "at most", "distance of means, held out", "at most"]
-    return Table(f"Training set, held-out rows and population for {view.attribute} with k = {view.k}", heads, rows)
+    return Table(f"Training set, held-out rows and population for {view.name} with k = {view.k}", heads, rows)

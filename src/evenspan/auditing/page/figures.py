@@ -1,10 +1,8 @@
 """The figures of a report: the library's displays on the numbers of the tables, and two plain plots.
 
-Methods and groups look as everywhere (``evenspan.displays``): a marker beside each colour, so that nothing has to be
-told by colour alone. Figures are as wide as can be read on a phone.
+Nothing has to be told by colour alone, and figures are as wide as can be read on a phone.
 """
 
-import base64
 import io
 import warnings
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ from .evidence import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from ..run import Audit
 
 WIDTH = 5.2
 #: More groups than these are not drawn one by one: those with the smallest and the largest errors are.
@@ -56,37 +52,24 @@ class Drawn:
 
         buffer = io.BytesIO()
         with mpl.rc_context(settings()), warnings.catch_warnings():
-            # The reader's fonts have the letters that this one lacks.
-            warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
+            warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts have it
             FigureCanvasSVG(self.figure).print_svg(buffer, metadata={"Date": None})
         return buffer.getvalue()
 
-    @property
-    def address(self) -> str:
-        """The figure as the address of an image."""
-        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg).decode('ascii')}"
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height on a screen."""
-        width, height = self.figure.get_size_inches()
-        return round(96 * width), round(96 * height)
-
-
-def draw(audit: "Audit") -> dict[str, Drawn]:
+def draw(audit) -> dict[str, Drawn]:
     """The figures of an audit, under names that serve as file names."""
     import matplotlib as mpl
 
     found, stems = {}, file_names(audit.sample.attributes)
     with mpl.rc_context(settings()):
-        for attribute in audit.sample.attributes:
+        for attribute, stem in stems.items():
             view = View(audit, attribute)
-            drawn = [_groups(view), _effects(view)]
-            if view.frontier is not None:
-                if view.frontier.joint is not None and audit.sample.d <= MOST_FEATURES:
-                    drawn.append(_possible(view))
-                drawn.append(_frontier(view))
-            found |= {f"{stems[attribute]}-{one.kind}": one for one in drawn}
+            frontier, makers = view.found.frontier, [_groups, _effects]
+            if frontier is not None:
+                few = frontier.joint is not None and audit.sample.d <= MOST_FEATURES
+                makers += [_possible, _frontier] if few else [_frontier]
+            found |= {f"{stem}-{one.kind}": one for one in (make(view) for make in makers)}
     return found
 
 
@@ -98,8 +81,7 @@ def _figure(height: float, rows: int = 1):
 
 
 def _legend(figure: "Figure", axes) -> None:
-    handles, names = axes.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=2, fontsize="small")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize="small")
 
 
 def _name(label: object) -> str:
@@ -118,12 +100,9 @@ def _few(view: View) -> list[str]:
 
 def _groups(view: View) -> Drawn:
     names, labels = list(dict.fromkeys([PCA, *view.recommended])), _few(view)
-    lines = []
-    for name in names:
-        rows = [("group", label, view.row("error", name, group=label)) for label in labels]
-        rows.append(("all rows", "all rows", view.row("average error", name)))
-        lines += [(name, kind, label, row["value"], row["low"], row["high"]) for kind, label, row in rows]
-    frame = pd.DataFrame(lines, columns=["estimator", "kind", "group", "value", "low", "high"])
+    rows = [view.row("error", name, group=label) | {"kind": "group"} for name in names for label in labels]
+    rows += [view.row("average error", name) | {"kind": "all rows", "group": "all rows"} for name in names]
+    frame = pd.DataFrame(rows).rename(columns={"method": "estimator"})
     figure, (axes,) = _figure(3.4)
     GroupGapDisplay(frame, metric="error").plot(axes, legend=False)
     axes.set_title("")
@@ -134,7 +113,7 @@ def _groups(view: View) -> Drawn:
         _legend(figure, axes)
     errors = frame[(frame["estimator"] == PCA) & (frame["kind"] == "group")].sort_values("value")
     ends = " to ".join(f"{plain(value)} ({group})" for group, value in errors[["group", "value"]].to_numpy()[[0, -1]])
-    return Drawn("groups", view.attribute, figure, f"Under PCA the errors go from {ends}.")
+    return Drawn("groups", view.name, figure, f"Under PCA the errors go from {ends}.")
 
 
 def _effects(view: View) -> Drawn:
@@ -143,50 +122,48 @@ def _effects(view: View) -> Drawn:
     figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(view.methods)), len(concerns))
     for axes, concern in zip(panels, concerns, strict=True):
         metric = CONCERNS[concern].effect
-        for at, method in enumerate(view.methods):
-            row = view.row(metric, method)
-            if row is not None:
-                axes.plot([row["low"], row["high"]], [at, at], color=look[method].colour, linewidth=1.6)
-                axes.plot(row["value"], at, linestyle="", markersize=7, **look[method].mark())
-        null = view.row(metric)["noise_q95"]
-        axes.axvline(null, color="#555555", linestyle="--", linewidth=1.1)
+        rows = {method: row for method in view.methods if (row := view.row(metric, method)) is not None}
+        for method, row in rows.items():
+            at = view.methods.index(method)
+            axes.plot([row["low"], row["high"]], [at, at], color=look[method].colour, linewidth=1.6)
+            axes.plot(row["value"], at, linestyle="", markersize=7, **look[method].mark())
+        axes.axvline(rows[PCA]["noise_q95"], color="#555555", linestyle="--", linewidth=1.1)
         axes.set(title=f"{concern}: {metric}", ylim=(len(view.methods) - 0.4, -0.6))
         axes.set_yticks(range(len(view.methods)), view.methods, fontsize="small")
-        values = {one: row["value"] for one in view.methods if (row := view.row(metric, one)) is not None}
-        best = min(values, key=values.get)
-        told.append(f"The {metric} is {plain(values[PCA])} under PCA, smallest under {best}: {plain(values[best])}.")
-    return Drawn("effects", view.attribute, figure, " ".join(told))
+        best = min(rows, key=lambda method: rows[method]["value"])
+        pca, least = (plain(rows[method]["value"]) for method in (PCA, best))
+        told.append(f"The {metric} is {pca} under PCA, smallest under {best}: {least}.")
+    return Drawn("effects", view.name, figure, " ".join(told))
+
+
+def _points(view: View, wanted: list[tuple[str, str]]) -> dict[str, tuple[float, ...]]:
+    """Some metrics of groups on the training set, by method."""
+    return {one: tuple(view.row(metric, one, TRAINING, g)["value"] for metric, g in wanted) for one in view.methods}
 
 
 def _possible(view: View) -> Drawn:
-    points = {
-        method: tuple(float(view.row("error", method, TRAINING, label)["value"]) for label in view.labels)
-        for method in view.methods
-    }
-    figure, (axes,) = _figure(4.6)
-    JointRangeDisplay(view.frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
+    frontier, groups = view.found.frontier, [("error", label) for label in view.labels]
+    points, (figure, (axes,)) = _points(view, groups), _figure(4.6)
+    JointRangeDisplay(frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
     _legend(figure, axes)
-    told = zip(view.labels, points[PCA], view.frontier.own, strict=True)
+    told = zip(view.labels, points[PCA], frontier.own, strict=True)
     alt = " ".join(f"PCA leaves {label} {plain(pca)}, at least {plain(own)} is left." for label, pca, own in told)
-    return Drawn("possible", view.attribute, figure, alt)
+    return Drawn("possible", view.name, figure, alt)
 
 
 def _frontier(view: View) -> Drawn:
-    name = "error gap" if "error gap" in view.frontier.curves else "worst error"
-    curve = view.frontier.curves[name]
-    points = {
-        method: tuple(float(view.row(metric, method, TRAINING)["value"]) for metric in ("average error", name))
-        for method in view.methods
-    }
+    curves = view.found.frontier.curves
+    name, against = ("error gap", "gap") if "error gap" in curves else ("worst error", "worst")
+    curve = curves[name]
+    points = _points(view, [("average error", ""), (name, "")])
     near = {method: point for method, point in points.items() if _near(curve.points, point)}
-    far = [method for method in points if method not in near]
     figure, (axes,) = _figure(4.2)
-    FrontierDisplay(curve, near, against="gap" if name == "error gap" else "worst").plot(axes, legend=False)
+    FrontierDisplay(curve, near, against=against).plot(axes, legend=False)
     _legend(figure, axes)
     (x, y), (end, least) = curve.points[0], curve.points[-1]
     alt = f"From PCA ({plain(x)}, {name} {plain(y)}) to the smallest {name}: {plain(least)} at {plain(end)}."
-    note = f" Too far away for the frame: {listed(far)}." if far else ""
-    return Drawn("frontier", view.attribute, figure, alt, note)
+    far = [method for method in points if method not in near]
+    return Drawn("frontier", view.name, figure, alt, f" Too far away for the frame: {listed(far)}." if far else "")
 
 
 def _near(line: np.ndarray, point: tuple[float, float]) -> bool:
