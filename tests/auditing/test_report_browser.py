@@ -33,9 +33,9 @@ def test_axe_finds_nothing(visit, address, scheme):
     page = visit(address, viewport={"width": 1280, "height": 900}, color_scheme=scheme)
     assert [f"{rule}: {examples[0][:120]}" for rule, _, examples in look_at(page)] == []
     assert [one for one in page.trouble if not one.startswith((address, "data:"))] == []
-    page.close()
     dark = page.evaluate("() => getComputedStyle(document.body.parentElement).backgroundColor")
     assert (dark == "rgb(20, 24, 26)") == (scheme == "dark")
+    page.close()
 
 
 def test_nothing_is_wider_than_a_phone(visit, address):
@@ -57,6 +57,7 @@ def test_nothing_is_wider_than_a_phone(visit, address):
     page.keyboard.press("Tab")  # the skip link is the first stop of the keyboard
     page.keyboard.press("Enter")
     assert page.evaluate("() => document.activeElement.id") == "answer"
+    page.set_viewport_size({"width": 720, "height": 1000})
     page.emulate_media(media="print")
     assert page.evaluate("() => document.scrollingElement.scrollWidth - window.innerWidth") <= 0
     page.close()
