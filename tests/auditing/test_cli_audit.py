@@ -99,7 +99,7 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
     for words, said in (
         ("-k 3..1", "-k '3..1' cannot be read"),
         ("-k 0..2", "3, or 2,5, or 1..10"),
-        ("--missing ignore", "error, drop, mean, indicator"),
+        ("--missing ignore", "'drop', 'mean' or 'indicator'"),
         ("-m all -m LEACE", "methods has 'all'"),
         ("-o .", "is in ., where the report goes"),
         ("-o mine", "1 file(s) that no audit wrote, or that were changed since (letter.txt)"),
