@@ -109,7 +109,13 @@ class Audit:
         return draw(self)
 
     def to_html(self) -> str:
-        """The report as one page that needs no other file."""
+        """The report as one page that needs no other file.
+
+        Returns
+        -------
+        str
+            HTML with its style and figures inside.
+        """
         from .page.report import render
 
         return render(self)
