@@ -13,6 +13,7 @@ from compendium.claim_rules import BOTH, UNDECIDED
 from compendium.data import Dataset, load
 from compendium.papers.kleindessner2023 import claims, faces, protocol, reductions, synthetic
 from evenspan import LEACE, FairPCA, GroupMoments, StandardPCA, metrics
+from evenspan.core.answer import Answer
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.reconstruction.standard_pca import principal_subspace
 
@@ -218,7 +219,7 @@ class Plain(FairPCA):
     """Wrong: plain PCA."""
 
     def _answer(self, moments):
-        return principal_subspace(moments, self.n_components)
+        return Answer(principal_subspace(moments, self.n_components))
 
 
 @pytest.fixture(scope="module")

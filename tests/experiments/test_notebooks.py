@@ -4,7 +4,7 @@ It gives a result of its own and no verdicts, and the method is one more line in
 """
 
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import distributed
 import IPython.display
@@ -130,13 +130,12 @@ OF_OURS = ("Claims and their computed answers", "over pairs of different points"
 
 
 @contextmanager
-def _threads(n_workers):
-    options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
-    with (
-        distributed.LocalCluster(processes=False, protocol="tcp://", **options) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
+def _threads(workers):
+    options = {"processes": False, "protocol": "tcp://", "threads_per_worker": 1, "dashboard_address": ":0"}
+    with ExitStack() as stack:
+        own = [stack.enter_context(distributed.LocalCluster(w, **options)) for w in workers]
+        clients = [stack.enter_context(distributed.Client(one, set_as_default=False)) for one in own]
+        yield dict(zip(workers, clients, strict=True))
 
 
 @pytest.fixture
@@ -144,7 +143,7 @@ def small_clusters(monkeypatch):
     """Clusters of threads that reduce tables of two chunks; those of a page are processes (``test_lee2023_scale``)."""
     made = scale.generated
     monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 2)))
-    monkeypatch.setattr(scale, "cluster", _threads)
+    monkeypatch.setattr(scale, "clusters", _threads)
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit:
-    """What an audit found; :func:`audit` makes it.
+    """What an audit found; ``evenspan.audit`` makes it.
 
     Parameters
     ----------
