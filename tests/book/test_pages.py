@@ -103,6 +103,8 @@ ONE_OF_A_KIND = """() => {
         seen.add(one);
     }
 }"""
+#: Boxes are looked at again when they have another size, which is known once the page is drawn.
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 100))))"
 NO_NAVIGATION = "() => document.querySelectorAll('.bd-sidebar-primary').forEach(e => e.replaceChildren())"
 OPEN_ALL = """() => {
     for (const d of document.querySelectorAll('.bd-main details')) d.open = true;
@@ -144,5 +146,6 @@ def test_page(reader, name, request):
         page.evaluate("() => { document.documentElement.dataset.theme = 'light' }")
     wrong["by day"] = look_at(page, sheets=name in KINDS)
     page.set_viewport_size(PHONE)
+    page.evaluate(DRAWN)
     wrong["what scrolls and cannot be reached"] = look_at(page, rules=["scrollable-region-focusable", "meta-viewport"])
     assert {check: found for check, found in wrong.items() if found} == {}
