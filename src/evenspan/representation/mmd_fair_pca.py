@@ -253,7 +253,7 @@ class MMDFairPCA(PointsEstimator):
                 weight *= GROWTH
         return V, {
             "mmd2_": mmd2,
-            "converged_": converged,
+            "converged_": bool(converged),
             "residual_": residual,
             "trace_": np.array(trace).reshape(-1, 4),
             "n_iter_": len(trace),
