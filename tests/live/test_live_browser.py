@@ -207,7 +207,7 @@ def test_a_table_of_ones_own(visit, tmp_path):
     table.write_text("\n".join(["age,income,sex", *lines]))
     page.get_by_role("button", name="Choose a table").click()
     page.get_by_label("Table", exact=True).set_input_files(table)
-    page.get_by_label("sex").check()
+    page.get_by_label("sex", exact=True).check()
     page.get_by_label("Numbers of components").fill("1")
     page.get_by_role("button", name="Audit", exact=True).click()
     page.locator("iframe").wait_for(timeout=180_000)
