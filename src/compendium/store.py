@@ -112,7 +112,8 @@ def _read(path: Path, *_: tuple[int, int]) -> Mapping[str, Unit]:
 
 
 def _rows(content: bytes) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(content.decode(), newline="")))
+    names, *rows = csv.reader(io.StringIO(content.decode(), newline=""))
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 @lru_cache(maxsize=64)

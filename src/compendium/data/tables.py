@@ -8,6 +8,7 @@ import hashlib
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,11 @@ def table(name: str) -> pd.DataFrame:
     content = path.read_bytes() if path.is_file() else b""
     if (seen := hashlib.sha256(content).hexdigest()) != found.shipped.sha256:
         raise DataError(f"{path} has SHA-256 {seen}; needed is {found.shipped.sha256}. Restore it from the repository.")
+    return _rows(content).copy()
+
+
+@lru_cache(maxsize=4)
+def _rows(content: bytes) -> pd.DataFrame:
     rows = pq.read_table(io.BytesIO(content)).to_pandas()
     numbers = rows.select_dtypes(["number", "bool"]).dtypes
     return rows.astype({name: "float64" if kind.kind == "f" else "int64" for name, kind in numbers.items()})

@@ -95,7 +95,8 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
         rows = _rows(entry, run)
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin([*printed["method"], *others]) & rows["metric"].isin(printed["metric"])]
-        rows = rows[rows["dataset"].isin(list(entry.published_datasets))]
+        asked = set(printed["dataset"])
+        rows = rows[rows["dataset"].isin([ours for ours, names in entry.published_datasets.items() if asked & {*names}])]
         rows = rows.assign(k=rows["k"].astype("string").fillna(""), moments=rows["protocol"] == MOMENTS)
         own: dict[Key, Ours] = {}
         by = ["moments", "protocol", "dataset", "method", "metric", "k"]  # moments come last
@@ -149,6 +150,8 @@ def ledger(run: Study | None = None) -> pd.DataFrame:
     if run:
         cells = cells[cells["stem"].isin(run.entry.published)]
     cells["digits"] = cells.groupby(["stem", "metric"])["value"].transform(printed_digits)
+    if run and cells["method"].all():  # nothing is judged beside other data
+        cells = cells[cells["dataset"].isin(_printed_names(run))]
     full = collect(cells, run)
     # What a number is judged beside: other methods on the same data, and the same method on other data.
     methods, datasets = defaultdict(dict), defaultdict(dict)
@@ -240,11 +243,15 @@ def _number(value: float | None) -> str:
 
 def judged_numbers(run: Study) -> pd.DataFrame:
     """Rows of the ledger on the data of a run, judged just now; of a reader's own those that have a number of it."""
-    names = [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
-    if not names:
+    if not (names := _printed_names(run)):
         return pd.DataFrame(columns=list(COLUMNS))
     rows = ledger(run)
     return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.own))]
+
+
+def _printed_names(run: Study) -> list[str]:
+    """What the printed tables call the data of a run."""
+    return [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
 
 
 def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """The twelve base kernels of the multiple-kernel experiments: linear, polynomial, Gaussian; centred, unit diagonal."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances, linear_kernel
@@ -60,9 +62,12 @@ def twelve_kernels(X) -> np.ndarray:
     """
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     require_memory(
-        15 * 8 * n**2, f"twelve kernel matrices of {n} rows", "base_kernel makes one at a time, in a fifth of it."
+        16 * 8 * n**2, f"twelve kernel matrices of {n} rows", "base_kernel makes one at a time, in a quarter of it."
     )
-    return np.stack([base_kernel(X, number) for number in range(1, 13)])
+    found = np.empty((len(KERNEL_NAMES), n, n))
+    for place, K in zip(found, base_kernels(X, range(1, 13)), strict=True):
+        place[:] = K
+    return found
 
 
 def base_kernel(X, number) -> np.ndarray:
@@ -81,21 +86,30 @@ def base_kernel(X, number) -> np.ndarray:
         The same as ``twelve_kernels(X)[number - 1]``.
     """
     whole(1, 12).require("number", number)
+    return next(base_kernels(X, [number]))
+
+
+def base_kernels(X, numbers: Iterable[int]) -> Iterator[np.ndarray]:
+    """Some of the base kernels, one after the other; inner products and distances are computed once for all of them."""
     X = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     require_points(X, None)
-    n = X.shape[0]
-    require_memory(3 * 8 * n**2, f"a kernel matrix of {n} rows", "Use fewer rows, or a linear kernel on the rows.")
-    if number in POLYNOMIALS:
-        constant, power = POLYNOMIALS[number]
-        K = (linear_kernel(X, dense_output=True) + constant) ** power
-    else:
-        # Points far from zero keep the digits of their distances about the mean.
-        squares = euclidean_distances(X if sparse.issparse(X) else X - X.mean(axis=0), squared=True)
-        mean_distance = float(np.sqrt(squares).mean(axis=None))
-        if mean_distance == 0.0:
-            raise DataError(f"X has {n} sample(s), all equal, so the Gaussian kernels have no width. Needed are two.")
-        K = np.exp(squares * (-0.5 / (2.0 ** (number - UNIT_WIDTH) * mean_distance**2)))
-    return center_and_normalise(K)
+    n, products, squares = X.shape[0], None, None
+    require_memory(4 * 8 * n**2, f"a kernel matrix of {n} rows", "Use fewer rows, or a linear kernel on the rows.")
+    for number in numbers:
+        if number in POLYNOMIALS:
+            products = linear_kernel(X, dense_output=True) if products is None else products
+            constant, power = POLYNOMIALS[number]
+            K = products + constant
+            K **= power
+        else:
+            if squares is None:  # points far from zero keep the digits of their distances about the mean
+                squares = euclidean_distances(X if sparse.issparse(X) else X - X.mean(axis=0), squared=True)
+                width = float(np.sqrt(squares).mean(axis=None))
+            if width == 0.0:
+                raise DataError(f"X has {n} sample(s), all equal, so the Gaussian kernels have no width. Needed are two.")
+            K = squares * (-0.5 / (2.0 ** (number - UNIT_WIDTH) * width**2))
+            np.exp(K, out=K)
+        yield _centred_and_normalised(require_symmetric(K, "K"))
 
 
 def center_and_normalise(K) -> np.ndarray:
@@ -113,9 +127,15 @@ def center_and_normalise(K) -> np.ndarray:
     ndarray of shape (n, n)
         Symmetric, with ones on the diagonal. A point at the mean of the feature space has no length and is refused.
     """
-    K = require_symmetric(K, "K")
+    return _centred_and_normalised(require_symmetric(K, "K").copy())
+
+
+def _centred_and_normalised(K: np.ndarray) -> np.ndarray:
+    """The same of a symmetric matrix that may be overwritten."""
     means, size = K.mean(axis=1), float(np.diagonal(K).max())
-    K = K - ((means[:, None] + means) - means.mean(axis=0))
+    mean = means.mean(axis=0)
+    for row, own in zip(K, means, strict=True):  # one by one they stay in cache
+        row -= (own + means) - mean
     lengths = np.diagonal(K)
     bad = np.flatnonzero(lengths <= 64.0 * float(np.finfo(np.float64).eps) * size)
     if len(bad):
@@ -125,6 +145,7 @@ def center_and_normalise(K) -> np.ndarray:
             "semidefinite. Drop them, or pass a positive semidefinite kernel."
         )
     scale = 1.0 / np.sqrt(lengths)
-    K = K * (scale[:, None] * scale)
+    for row, own in zip(K, scale, strict=True):
+        row *= own * scale
     np.fill_diagonal(K, 1.0)
     return K

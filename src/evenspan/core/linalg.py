@@ -35,8 +35,10 @@ def require_symmetric(S, name: str, *, ndim: int = 2, rtol: float = 1e-8, dtype=
         needed = "a square matrix (n, n)" if ndim == 2 else "(K, d, d): at least one square matrix"
         raise DataError(f"{name} has shape {S.shape}; needed is {needed}.")
     transposed = S.T if ndim == 2 else S.swapaxes(-1, -2)
-    largest = float(abs(S).max())
-    difference = float(abs(S - transposed).max()) if np.isfinite(largest) else np.nan
+    largest = float(max(S.max(), -S.min()))
+    step = S.shape[0] if sparse.issparse(S) else max(1, 2**18 // S[0].size)  # rows that stay in cache
+    parts = (slice(start, start + step) for start in range(0, S.shape[0], step))
+    difference = max(float(abs(S[i] - transposed[i]).max()) for i in parts) if np.isfinite(largest) else np.nan
     if not difference <= rtol * largest:  # as with missing values
         raise DataError(
             f"{name} is not symmetric: it and its transpose differ by up to {difference:.3g}, with entries up to "

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel
+from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel, base_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
@@ -217,8 +217,8 @@ def stack(above: int) -> Given:
         if kernels is not None:
             return np.array(kernels, dtype)
         found = np.empty((len(KERNEL_NAMES), problem.data.n, problem.data.n), dtype)
-        for number in range(len(found)):
-            found[number] = base_kernel(X, number + 1)
+        for place, K in zip(found, base_kernels(X, range(1, len(found) + 1)), strict=True):
+            place[:] = K
         return found
 
     return given
