@@ -95,8 +95,8 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
         rows = _rows(entry, run)
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin([*printed["method"], *others]) & rows["metric"].isin(printed["metric"])]
-        asked = set(printed["dataset"])
-        rows = rows[rows["dataset"].isin([ours for ours, names in entry.published_datasets.items() if asked & {*names}])]
+        asked = [ours for ours, names in entry.published_datasets.items() if {*names} & {*printed["dataset"]}]
+        rows = rows[rows["dataset"].isin(asked)]
         rows = rows.assign(k=rows["k"].astype("string").fillna(""), moments=rows["protocol"] == MOMENTS)
         own: dict[Key, Ours] = {}
         by = ["moments", "protocol", "dataset", "method", "metric", "k"]  # moments come last

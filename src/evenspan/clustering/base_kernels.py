@@ -106,7 +106,7 @@ def base_kernels(X, numbers: Iterable[int]) -> Iterator[np.ndarray]:
                 squares = euclidean_distances(X if sparse.issparse(X) else X - X.mean(axis=0), squared=True)
                 width = float(np.sqrt(squares).mean(axis=None))
             if width == 0.0:
-                raise DataError(f"X has {n} sample(s), all equal, so the Gaussian kernels have no width. Needed are two.")
+                raise DataError(f"X has {n} sample(s), all equal: the Gaussian kernels have no width. Needed are two.")
             K = squares * (-0.5 / (2.0 ** (number - UNIT_WIDTH) * width**2))
             np.exp(K, out=K)
         yield _centred_and_normalised(require_symmetric(K, "K"))
