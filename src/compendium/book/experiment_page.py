@@ -1,5 +1,6 @@
 """One page for each experiment, assembled from the notebooks that its executions wrote.
 
+After the question come the results, then data, methods and protocol with their code folded, and what would change.
 Text, methods and protocol stand once, with the parameters of the first execution. What differs from execution to
 execution stands in tabs: a section for each, with its takeaway, its parameters and all that it showed. A tab is found
 under the name of its execution, ``experiments/vu2022-tables.html#biodeg``, and so is everything in it that has a name.
@@ -41,29 +42,32 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
     notebook = f'<a href="../_static/{entry.notebook}" download>Get the notebook</a>'
     again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`"
     opening.source = f"{title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
-    if len(parts) == 1:
-        said = v4.new_markdown_cell(_said(entry, next(iter(parts)), cells))
-        whole.cells = [opening, said, *filter(_in_place, cells)]
-    else:
-        whole.cells = [opening, *_with_tabs(entry, {name: part.cells[1:] for name, part in parts.items()})]
+    whole.cells = [opening, *_below(entry, {name: part.cells[1:] for name, part in parts.items()})]
     for number, cell in enumerate(whole.cells, start=1):  # the same parts give the same page
         cell["id"] = f"cell-{number:03d}"
     return whole
 
 
-def _with_tabs(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterator[NotebookNode]:
-    """The cells below the opening: those that executions share, and a tab for what each has of its own."""
-    cells = next(iter(parts.values()))
+def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterator[NotebookNode]:
+    """The cells below the opening: results, in tabs where there are several executions, and then what gave them."""
+    cells, several = next(iter(parts.values())), len(parts) > 1
     place = next(i for i, cell in enumerate(cells) if cell.cell_type == "code" and RUNS_UNITS in cell.source) + 1
     # Up to the cell that runs the units, what all show alike stands once.
     alike = [len({json.dumps(cell.get("outputs")) for cell in same}) == 1 for same in zip(*parts.values(), strict=True)]
-    for cell, same in zip(cells[:place], alike, strict=False):
-        yield cell if same else NotebookNode(cell | {"outputs": []})
+    alike[place - 1] = True  # what it says of the run stands again below the results
     links = "".join(f'<a href="#{name}">{html.escape(label(entry, name))}</a>\n' for name in parts)
     navigation = raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>')
-    yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{navigation}")
+    yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{navigation}" if several else "## Results")
     for name, part in parts.items():
-        yield from _tab(entry, name, [cell for i, cell in enumerate(part) if i >= place or not alike[i]])
+        own = [cell for i, cell in enumerate(part[:place]) if not alike[i]]
+        yield from _results(entry, name, [*part[place:], *own])
+    yield v4.new_markdown_cell("## Parameters")
+    for cell, same in zip(cells[:place], alike, strict=False):
+        if cell.cell_type == "code":
+            tags = NotebookNode(tags=[*cell.metadata["tags"][:-1], "hide-input", cell.metadata["tags"][-1]])
+            outputs = cell.outputs if same and RUNS_UNITS not in cell.source else []
+            cell = cell | {"metadata": NotebookNode(cell.metadata | tags), "outputs": outputs}
+        yield NotebookNode(cell)
     pieces = (piece for cell in cells[place:] if cell.cell_type == "markdown" for piece in _SECTION.split(cell.source))
     yield from (v4.new_markdown_cell(piece) for piece in pieces if piece.startswith(SHARED))
     yield v4.new_markdown_cell("## Code of the figures and tables")
@@ -71,15 +75,18 @@ def _with_tabs(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> It
     yield v4.new_code_cell(code, metadata={"tags": ["hide-input", "cell-rest"]})
 
 
-def _tab(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """The cells of a tab: heading, takeaway, parameters, and all outputs with the text between them."""
-    heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}"
-    yield v4.new_markdown_cell(f"{heading}\n\n{_said(entry, execution, cells)}")
+def _results(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
+    """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs and the text between."""
+    several = len(entry.executions) > 1
+    heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}\n\n" if several else ""
+    yield v4.new_markdown_cell(f"{heading}{_said(entry, execution, cells)}")
     for cell in filter(_in_place, cells):
         if cell.cell_type == "markdown":
-            text = "".join(piece for piece in _SECTION.split(cell.source) if not piece.startswith(SHARED))
-            lower = _HEADING.sub(lambda found: f"{{.at-{execution}-{slug(found[2])}}}\n##{found[0]}", text)
-            yield v4.new_markdown_cell(lower.strip())
+            pieces = (re.sub(r"^## Result(\n|$)", "", piece) for piece in _SECTION.split(cell.source))
+            text = "".join(piece for piece in pieces if not piece.startswith(SHARED))
+            if several:
+                text = _HEADING.sub(lambda found: f"{{.at-{execution}-{slug(found[2])}}}\n#{found[0]}", text)
+            yield v4.new_markdown_cell(_HEADING.sub(r"#\g<0>", text).strip())
         elif cell.outputs:
             tags = ["remove-input", cell.metadata["tags"][-1]]  # its number
             yield NotebookNode(cell | {"metadata": NotebookNode(cell.metadata | {"tags": tags})})

@@ -250,10 +250,11 @@ def cubic_time() -> Answer:
     """R06: O(d^3), by the exponents of one step and of the whole run, and by whether the steps end."""
     rows = read_results(TIMES)
     step, whole = exponents(curves(rows, "seconds per step")), exponents(completed(rows))
-    if JEVD not in step or JEVD not in whole:
-        raise MissingNumbersError(f"There are no exponents of {JEVD}.")
     ended = rows[rows["metric"] == "converged"].groupby(["protocol", "method"])["value"].agg(["sum", "size"])
-    mine, as_printed = ended.xs(JEVD, level="method"), ended.loc[SCALING, f"{JEVD} (from U = I)"]
+    printed = SCALING, f"{JEVD} (from U = I)"
+    if JEVD not in step or JEVD not in whole or printed not in ended.index:
+        raise MissingNumbersError(f"There are no exponents of {JEVD}, or no runs from U = I.")
+    mine, as_printed = ended.xs(JEVD, level="method"), ended.loc[printed]
     bound = rule("R06", "exponent") + rule("R06", "allowed")
     always = (mine["sum"] == mine["size"]).all() and as_printed["sum"] > 0
     answer = NOT_SO if step[JEVD] > bound else by_truth(whole[JEVD] <= bound and always, True)
