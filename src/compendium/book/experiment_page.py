@@ -37,7 +37,7 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
     """The page of an experiment, from the executed notebook of each of its executions, in their order."""
     parts = {name: _part(entry, name, notebook) for name, notebook in executed.items()}
     whole = next(iter(parts.values()))
-    opening, *cells = whole.cells
+    opening = whole.cells[0]
     title, _, text = opening.source.partition("\n")
     notebook = f'<a href="../_static/{entry.notebook}" download>Get the notebook</a>'
     again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`"
@@ -76,10 +76,10 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
 
 
 def _results(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs and the text between."""
+    """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs with the text between."""
     several = len(entry.executions) > 1
-    heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}\n\n" if several else ""
-    yield v4.new_markdown_cell(f"{heading}{_said(entry, execution, cells)}")
+    tab = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}\n\n"
+    yield v4.new_markdown_cell(f"{tab if several else ''}{_said(entry, execution, cells)}")
     for cell in filter(_in_place, cells):
         if cell.cell_type == "markdown":
             pieces = (re.sub(r"^## Result(\n|$)", "", piece) for piece in _SECTION.split(cell.source))
