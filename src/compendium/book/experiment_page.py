@@ -76,7 +76,7 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
 
 
 def _results(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
-    """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs with the text between."""
+    """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs, text between."""
     several = len(entry.executions) > 1
     tab = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}\n\n"
     yield v4.new_markdown_cell(f"{tab if several else ''}{_said(entry, execution, cells)}")
