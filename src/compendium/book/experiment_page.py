@@ -64,9 +64,10 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
     yield v4.new_markdown_cell("## Parameters")
     for cell, same in zip(cells[:place], alike, strict=False):
         if cell.cell_type == "code":
-            tags = NotebookNode(tags=[*cell.metadata["tags"][:-1], "hide-input", cell.metadata["tags"][-1]])
+            tags = list(cell.metadata["tags"])  # the last is the number
+            tags[-1:-1] = [] if "parameters" in tags else ["hide-input"]
             outputs = cell.outputs if same and RUNS_UNITS not in cell.source else []
-            cell = cell | {"metadata": NotebookNode(cell.metadata | tags), "outputs": outputs}
+            cell = cell | {"metadata": NotebookNode(cell.metadata | {"tags": tags}), "outputs": outputs}
         yield NotebookNode(cell)
     pieces = (piece for cell in cells[place:] if cell.cell_type == "markdown" for piece in _SECTION.split(cell.source))
     yield from (v4.new_markdown_cell(piece) for piece in pieces if piece.startswith(SHARED))
