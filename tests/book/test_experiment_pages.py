@@ -9,7 +9,7 @@ from nbformat import v4
 from compendium.book import experiment_page
 from compendium.catalogue import experiment
 
-SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("vu2022-toy")
+SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("kleindessner2023-illustration")
 
 
 def code(source, *tags, shown="", name=""):
@@ -117,12 +117,27 @@ def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
     cells = page(ALONE).cells
     whole = text_of(cells)
     assert not tabs(cells)
-    assert '<p class="takeaway">k1 came out.</p>' in cells[1].source
+    assert '<p class="takeaway">k2 came out.</p>' in cells[1].source
     assert [cell.source for cell in cells if cell.cell_type == "code"][1:] == [
         "load()", "results = study.run(unit)", "draw()", "judge()", "trail()",
     ]  # fmt: skip
     assert 'id="t-001"' in whole
     assert "injected" not in str(cells)
+
+
+def test_an_experiment_without_a_page_is_a_section_whose_names_begin_with_its_own():
+    entry = experiment("zhou2024-kernels")
+    cells = page(entry).cells
+    whole, found = text_of(cells), tabs(cells)
+    assert cells[0].source.startswith(f"({entry.id})=\n{{.experiment .at-{entry.id}}}\n## {entry.title}\n")
+    assert (
+        list(found)
+        == [entry.place(name) for name in entry.executions]
+        == [f"{entry.id}-jaffe", f"{entry.id}-mnist_usps"]
+    )
+    assert re.findall(r"^#{1,2} .*", whole, re.MULTILINE) == [f"## {entry.title}"]
+    assert all(f'id="{entry.place(name, "t-001")}"' in whole for name in entry.executions)
+    assert "[card](../../data/index)" in whole, "links are those of a page two folders down"
 
 
 def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):

@@ -4,7 +4,8 @@ Text, methods and protocol stand once, with the parameters of the first executio
 execution stands in tabs: a section for each, with its takeaway, its parameters and all that it showed. A tab is found
 under the name of its execution, ``experiments/vu2022-tables.html#biodeg``, and so is everything in it that has a name.
 Style sheets hide the others; without them, and on paper, the tabs follow each other. An experiment with one execution
-is a page without tabs.
+is a page without tabs. One that has no page of its own is a section at the end of another one, under its name, and the
+names of its tabs begin with that.
 """
 
 import html
@@ -29,25 +30,29 @@ from ..protocol import RUNS_UNITS
 SHARED, TAKEAWAY = "## With other parameters\n", "takeaway"
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+_LOWER = re.compile(r"^(?=#+ )", re.MULTILINE)
 _NAMES = re.compile(r'\b(?:id="|href="#)')
 
 
 def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNode:
-    """The page of an experiment, from the executed notebook of each of its executions, in their order."""
+    """The page of an experiment, or its section, from the executed notebooks of its executions, in their order."""
     parts = {name: _part(entry, name, notebook) for name, notebook in executed.items()}
     whole = next(iter(parts.values()))
     opening, *cells = whole.cells
-    title, _, text = opening.source.partition("\n")
-    notebook = f'<a href="../_static/{entry.notebook}" download>Get the notebook</a>'
+    text = opening.source.partition("\n")[2]
+    notebook = f'<a href="{_up(entry)}_static/{entry.notebook}" download>Get the notebook</a>'
     again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`"
-    opening.source = f"{title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
+    name = f"({entry.id})=\n" + f"{{.experiment .at-{entry.id}}}\n" * bool(entry.stands_on)
+    opening.source = f"{name}# {entry.title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
     if len(parts) == 1:
         said = v4.new_markdown_cell(_said(entry, next(iter(parts)), cells))
         whole.cells = [opening, said, *filter(_in_place, cells)]
     else:
         whole.cells = [opening, *_with_tabs(entry, {name: part.cells[1:] for name, part in parts.items()})]
     for number, cell in enumerate(whole.cells, start=1):  # the same parts give the same page
-        cell["id"] = f"cell-{number:03d}"
+        cell["id"] = f"{entry.id}-{number:03d}"
+        if entry.stands_on and cell.cell_type == "markdown":
+            cell.source = _LOWER.sub("#", cell.source)
     return whole
 
 
@@ -59,7 +64,7 @@ def _with_tabs(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> It
     alike = [len({json.dumps(cell.get("outputs")) for cell in same}) == 1 for same in zip(*parts.values(), strict=True)]
     for cell, same in zip(cells[:place], alike, strict=False):
         yield cell if same else NotebookNode(cell | {"outputs": []})
-    links = "".join(f'<a href="#{name}">{html.escape(label(entry, name))}</a>\n' for name in parts)
+    links = "".join(f'<a href="#{entry.place(name)}">{html.escape(label(entry, name))}</a>\n' for name in parts)
     navigation = raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>')
     yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{navigation}")
     for name, part in parts.items():
@@ -73,12 +78,13 @@ def _with_tabs(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> It
 
 def _tab(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
     """The cells of a tab: heading, takeaway, parameters, and all outputs with the text between them."""
-    heading = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}"
+    place = entry.place(execution)
+    heading = f"({entry.id}-{execution})=\n{{.tab .at-{place}}}\n### {label(entry, execution)}"
     yield v4.new_markdown_cell(f"{heading}\n\n{_said(entry, execution, cells)}")
     for cell in filter(_in_place, cells):
         if cell.cell_type == "markdown":
             text = "".join(piece for piece in _SECTION.split(cell.source) if not piece.startswith(SHARED))
-            lower = _HEADING.sub(lambda found: f"{{.at-{execution}-{slug(found[2])}}}\n##{found[0]}", text)
+            lower = _HEADING.sub(lambda found: f"{{.at-{place}-{slug(found[2])}}}\n##{found[0]}", text)
             yield v4.new_markdown_cell(lower.strip())
         elif cell.outputs:
             tags = ["remove-input", cell.metadata["tags"][-1]]  # its number
@@ -93,15 +99,20 @@ def _part(entry: Experiment, execution: str, notebook: NotebookNode) -> Notebook
     notebook.cells.remove(tagged["injected-parameters"])
     number_cells(notebook)
     _rename_figures(notebook, execution)
-    before = f"{execution}-" if len(entry.executions) > 1 else ""
+    before = f"{place}-" if (place := entry.place(execution)) else ""
     for cell in notebook.cells:
-        # The page lies one folder above the executed notebook.
+        # The executed notebook lies two folders below the top.
         if cell.cell_type == "markdown":
-            cell.source = cell.source.replace("](../../", "](../")
+            cell.source = cell.source.replace("](../../", f"]({_up(entry)}")
         for output in cell.get("outputs", ()):
             if text := output.get("data", {}).get("text/html"):
-                output.data["text/html"] = _NAMES.sub(rf"\g<0>{before}", text).replace('"../../', '"../')
+                output.data["text/html"] = _NAMES.sub(rf"\g<0>{before}", text).replace('"../../', f'"{_up(entry)}')
     return notebook
+
+
+def _up(entry: Experiment) -> str:
+    """The way from the page of an experiment to the top of the book."""
+    return "../" * entry.page.count("/")
 
 
 def number_cells(notebook: NotebookNode) -> None:
