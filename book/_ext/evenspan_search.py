@@ -117,8 +117,9 @@ def _tables(env):
     for (paper, table), part in rows.groupby(["paper", "table"], sort=False):
         yield f"{table} of {paper}", "ledger", anchor(part["cell"].iloc[0]), "ledger numbers", 1
         for experiment in dict.fromkeys(part["experiment"]):
-            if (page := f"experiments/{experiment}") in env.found_docs:
-                yield f"{table} of {paper}: {catalogue()[experiment].title}", page, "", "experiment", 1
+            entry = catalogue()[experiment]
+            if entry.page in env.found_docs:
+                yield f"{table} of {paper}: {entry.title}", entry.page, entry.place(), "experiment", 1
 
 
 def _frozen(builder):

@@ -137,19 +137,31 @@
     bar.addEventListener("input", changed);
     table.closest(".ledger-scroll").before(bar);
     const chosen = (row, keys) => selects.filter((one) => keys.has(one.key)).map((one) => [one.key, row.cells[one.column]]);
-    tables.push({ read, write, rows: new Map(rows.map((entry) => [entry.row.id, entry])), chosen });
+    const knows = (key, value) => selects.some((one) => one.key === key && rows.some((e) => e.cells[one.column] === value));
+    tables.push({ read, write, knows, rows: new Map(rows.map((entry) => [entry.row.id, entry])), chosen });
   }
 
   function remember() {
     const given = new URLSearchParams();
     for (const table of tables) table.write(given);
+    picture(given.get("paper"));
     const query = given.toString();
     history.replaceState(null, "", `${location.pathname}${query ? `?${query}` : ""}${location.hash}`);
   }
 
+  // The pictures of the chosen paper, or of all.
+  function picture(paper) {
+    for (const one of document.querySelectorAll("#table-by-table > section")) one.hidden = Boolean(paper) && one.id !== paper;
+  }
+
   function restore() {
     const given = new URLSearchParams(location.search);
+    const named = decodeURIComponent(location.hash.slice(1)).replace(/^ledger-/, "");
+    // The address of a paper chooses its numbers and claims.
+    const keys = location.search ? [] : ["paper", "claim-paper"].filter((key) => tables.some((one) => one.knows(key, named)));
+    for (const key of keys) given.set(key, named);
     for (const table of tables) table.read(given);
+    picture(given.get("paper"));
     show();
   }
 

@@ -5,7 +5,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
   const article = document.querySelector("article.bd-article");
 
-  function offer(place, text, part) {
+  function offer(place, text, part, section = article) {
     const bar = document.createElement("div");
     bar.className = "live-bar";
     const button = document.createElement("button");
@@ -24,7 +24,8 @@ document.addEventListener("DOMContentLoaded", () => {
       }
       try {
         const { start } = await import(new URL(`_static/live/${part}.mjs`, root));
-        await start({ bar, said, button, root, name: DOCUMENTATION_OPTIONS.pagename });
+        const name = section === article ? DOCUMENTATION_OPTIONS.pagename : `experiments/${section.id}`;
+        await start({ bar, said, button, root, name, section });
       } catch (error) {
         said.textContent = error.message;
       }
@@ -38,8 +39,10 @@ document.addEventListener("DOMContentLoaded", () => {
     return answer.ok;
   }
 
-  if (article && article.querySelector('.cell[class*="tag_cell-"]')) {
-    offer(article.querySelector(".provenance") || article.querySelector("h1"), "Run here", "run");
+  // Experiments without a page of their own are sections that run apart.
+  for (const section of article ? [article, ...article.querySelectorAll("section.experiment")] : []) {
+    const own = (selector) => [...section.querySelectorAll(selector)].find((one) => (one.closest("section.experiment") || section) === section);
+    if (own('.cell[class*="tag_cell-"]')) offer(own(".provenance") || own("h1"), "Run here", "run", section);
   }
   const audit = document.querySelector(".your-table");
   if (audit) offer(audit, "Choose a table", "table");

@@ -82,6 +82,18 @@ class Experiment(Entry):
     not_a_test: tuple[NotATest, ...] = ()
     procedures: tuple[Procedure, ...] = ()
     files: str = ""
+    stands_on: str = ""
+
+    @property
+    def page(self) -> str:
+        """The page of the book that shows it."""
+        return self.stands_on or f"experiments/{self.id}"
+
+    def place(self, *names: str) -> str:
+        """The name on its page of an execution, or of what has a name there; the top of a page of its own has none."""
+        execution, *rest = names or ("",)
+        several = execution if len(self.executions) > 1 else ""
+        return "-".join(filter(None, [self.id if self.stands_on else "", several, *rest]))
 
     @property
     def runs(self) -> dict[str, dict[str, Scalar]]:

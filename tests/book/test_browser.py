@@ -53,6 +53,24 @@ def test_rows_of_the_ledger_are_chosen_sorted_and_downloaded(open_page, tmp_path
     assert page.trouble == []
 
 
+@pytest.mark.parametrize(("paper", "counts"), [("vu2022", "numbers"), ("lee2023", "claims")])
+def test_the_address_of_a_paper_chooses_its_numbers_and_claims(open_page, paper, counts):
+    page = open_page(f"ledger.html#ledger-{paper}")
+    assert page.locator("#claims-claim-paper").input_value() == paper
+    papers = page.eval_on_selector_all(f"{SHOWN} td:nth-child(2)", "cells => cells.map(c => c.textContent)")
+    pictures = page.locator("#table-by-table > section")
+    shown = [one.get_attribute("id") for one in pictures.all() if one.is_visible()]
+    if counts == "numbers":
+        assert (set(papers), shown) == ({paper}, [paper])
+    else:
+        assert len(shown) == len(set(papers)) == 4, "no number is printed there: those of the others stay"
+    page.locator(".ledger-filters").first.get_by_role("button", name="Show all").click()
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('#table-by-table > section')].every(one => !one.hidden)"
+    )
+    assert page.trouble == []
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_address_of_a_number_lands_on_its_row(browser, site, width, scripts):

@@ -9,7 +9,7 @@ from nbformat import v4
 from compendium.book import experiment_page
 from compendium.catalogue import experiment
 
-SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("vu2022-toy")
+SEVERAL, ALONE = experiment("vu2022-pareto"), experiment("kleindessner2023-illustration")
 
 
 def code(source, *tags, shown="", name=""):
@@ -71,15 +71,16 @@ def test_what_executions_share_stands_once_and_what_differs_in_tabs():
     cells = page(SEVERAL).cells
     seen, found = text_of(cell for cell in cells if "remove-input" not in cell.metadata.get("tags", ())), tabs(cells)
     assert list(found) == list(SEVERAL.executions)
-    for once in ("## Data", "21 methods", "## With other parameters", "study.run(unit)"):
-        assert seen.count(once) == 1, once
+    once = ("## Results", "## Parameters", "## Data", "study.run(unit)", "## With other parameters")
+    assert sorted(once, key=seen.index) == list(once), "what came out stands before how"
+    for text in (*once, "21 methods"):
+        assert seen.count(text) == 1, text
     for name, own in found.items():
         said = text_of(own)
-        assert f"computed for {name}" in said
         assert f'<p class="takeaway">{name} came out.</p>' in said
         assert not any(other in said for other in found if other != name)
         tags = [cell.metadata["tags"] for cell in own if cell.cell_type == "code"]
-        assert tags == [["remove-input", f"cell-{number}"] for number in (4, 6, 9, 11)]  # as in the notebook
+        assert tags == [["remove-input", f"cell-{number}"] for number in (6, 9, 11)]  # as in the notebook
     assert "draw()" in cells[-1].source
     assert cells[-1].metadata["tags"] == ["hide-input", "cell-rest"]
     assert len({cell["id"] for cell in cells}) == len(cells)
@@ -107,22 +108,37 @@ def test_parameters_are_those_of_the_run_never_the_defaults():
     shown = next(cell.source for cell in cells if cell.source.startswith("dataset = "))
     assert shown.startswith(f'dataset = "{first}"  # meant so\n')
     assert first != SEVERAL.parameters["dataset"]
-    assert not any("# Parameters" in cell.source for cell in cells)
+    assert not any("# Parameters\nk = 1" in cell.source for cell in cells)
     for name in others:
         assert f"<code>dataset = &#x27;{name}&#x27;</code>" in text_of(tabs(cells)[name])
         assert f"run {SEVERAL.id} -p dataset {name}" in text_of(tabs(cells)[name])
 
 
-def test_an_experiment_with_one_execution_has_no_tabs_and_keeps_its_order():
+def test_an_experiment_with_one_execution_has_no_tabs():
     cells = page(ALONE).cells
-    whole = text_of(cells)
+    whole, name = text_of(cells), next(iter(ALONE.executions))
     assert not tabs(cells)
-    assert '<p class="takeaway">k1 came out.</p>' in cells[1].source
-    assert [cell.source for cell in cells if cell.cell_type == "code"][1:] == [
-        "load()", "results = study.run(unit)", "draw()", "judge()", "trail()",
-    ]  # fmt: skip
+    assert f'<p class="takeaway">{name} came out.</p>' in cells[2].source
+    sources = [cell.source for cell in cells if cell.cell_type == "code"]
+    assert sources[:3] == ["draw()", "judge()", "trail()"]
+    assert sources[4:6] == ["load()", "results = study.run(unit)"]
     assert 'id="t-001"' in whole
     assert "injected" not in str(cells)
+
+
+def test_an_experiment_without_a_page_is_a_section_whose_names_begin_with_its_own():
+    entry = experiment("zhou2024-kernels")
+    cells = page(entry).cells
+    whole, found = text_of(cells), tabs(cells)
+    assert cells[0].source.startswith(f"({entry.id})=\n{{.experiment .at-{entry.id}}}\n## {entry.title}\n")
+    assert (
+        list(found)
+        == [entry.place(name) for name in entry.executions]
+        == [f"{entry.id}-jaffe", f"{entry.id}-mnist_usps"]
+    )
+    assert re.findall(r"^#{1,2} .*", whole, re.MULTILINE) == [f"## {entry.title}"]
+    assert all(f'id="{entry.place(name, "t-001")}"' in whole for name in entry.executions)
+    assert "[card](../../data/index)" in whole, "links are those of a page two folders down"
 
 
 def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):

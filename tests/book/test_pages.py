@@ -26,7 +26,7 @@ TURN = int.from_bytes(provenance.commit()[0].encode(), "big")
 KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table.html papers/rathore2025/findings.html reference/api.html
     reference/api/evenspan.FairPCA.html ledger.html
-    genindex.html search.html explorer.html yours/audit.html"""
+    search.html explorer.html yours/audit.html"""
 KINDS = [name for name in KINDS.split() if name in PAGES] or PAGES
 VISITED = [
     page

@@ -1,6 +1,9 @@
 """The built book as files: it holds no address that a page would fetch, and all its links lead somewhere."""
 
+import json
 import re
+from collections import Counter
+from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
@@ -35,6 +38,29 @@ def pages(html):
             parser.feed(file.read_text(encoding="utf-8"))
             found[file] = parser
     return found
+
+
+def test_a_page_has_one_title(html, pages):
+    """In the sidebar, at its head, in the browser's line and in the search."""
+    index = json.loads(re.sub(r"^Search.setIndex\(|\)$", "", (html / "searchindex.js").read_text(encoding="utf-8")))
+    found = dict(zip(index["docnames"], index["titles"], strict=True))
+    names = {}
+    for file in pages:
+        text = file.read_text(encoding="utf-8")
+        name = file.relative_to(html).with_suffix("").as_posix()
+        head = re.search(r'<h1>((?:(?!h1>).)*)<a class="headerlink"', text, re.DOTALL)
+        sidebar = re.search(r'<a class="current reference internal" href="#">(.*?)</a>', text, re.DOTALL)
+        line = re.search(r"<title>(.*?)(?: &#8212; evenspan)?</title>", text, re.DOTALL)
+        given = [" ".join(_plain(one[1]).split()) for one in (head, sidebar, line) if one]
+        if name in found:
+            names[name] = {*given, " ".join(_plain(found[name]).split())}
+    assert {name: some for name, some in names.items() if len(some) > 1} == {}
+    titles = Counter(title for some in names.values() for title in some)
+    assert [title for title, count in titles.items() if count > 1] == []
+
+
+def _plain(text: str) -> str:
+    return unescape(re.sub(r"<[^>]+>", "", text))
 
 
 def test_nothing_is_fetched_from_elsewhere(html, pages):

@@ -28,9 +28,9 @@ def test_every_page_is_in_the_contents_once():
         r"\b(?:root|file): ([^\s}]+?)(?:\.md|\.ipynb)?[\s}]", (ROOT / "_toc.yml").read_text(encoding="utf-8")
     )
     assert len(named) == len(set(named))
-    assert {page for page in named if page.startswith("experiments/")} == {
-        f"experiments/{name}" for name in catalogue()
-    }
+    shown = {entry.page for entry in catalogue().values()}
+    assert shown <= set(named)
+    assert {page for page in named if page.startswith("experiments/")} <= shown
     book = ROOT / "book"
     assert {p.relative_to(book).with_suffix("").as_posix() for p in book.rglob("*.md")} <= set(named)
 

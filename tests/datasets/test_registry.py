@@ -47,6 +47,13 @@ def test_every_data_set_has_a_card_with_its_facts_and_a_line_of_the_index():
     assert [re.search(r"\]\((\w+)\.md\)", line)[1] for line in index[2:]] == list(datasets.names())
 
 
+def test_a_card_says_whether_the_data_may_be_used():
+    answers = {name: re.search(r"\*\*May I use it\?\*\* (\w+):", datasets.card(name))[1] for name in datasets.names()}
+    assert (answers["adult"], answers["jaffe"], answers["compas"]) == ("Yes", "No", "Ask")
+    shipped = {path.stem for path in paths.data("tables").glob("*.parquet")} & answers.keys()
+    assert {answers[name] for name in shipped} == {"Yes"}, "rows are in the checkout only where the licence allows it"
+
+
 def test_what_there_is_not_is_said():
     for match, call in (
         (r"no data set 'adlut'.*adult.*sklearn_diabetes", lambda: datasets.load("adlut")),

@@ -21,7 +21,7 @@ FIRST_CELL = 2.0  # seconds until a first cell answers
 #: Experiments of three papers, an execution, and another value of a parameter.
 CHANGED = {
     "rathore2025-tables": ("npha", {"largest": 3}),
-    "vu2022-toy": ("", {"penalty": 0.2, "simulations": 5}),
+    "kleindessner2023-illustration": ("", {"draws": 5, "fraction": 0.4}),
     "zhou2024-tradeoff": ("jaffe", {"dataset": "made", "seeds": 2, "weights": "0, 1, 10"}),
 }
 #: A chapter, and of its page what is published: all but the bar, and what the keys reach at the present sizes.
@@ -107,7 +107,7 @@ def test_a_cell_that_decides_can_be_made_to_fail(visit):
 
 
 def test_stop_a_kernel_that_is_killed_and_limits_of_a_cell(visit):
-    page = begin(visit("experiments/vu2022-toy.html"))
+    page = begin(visit("experiments/kleindessner2023-illustration.html"))
     write(page, first(page), "import time\nprint('begun', flush=True)\ntime.sleep(600)")
     page.get_by_text("begun", exact=True).wait_for()
     page.get_by_role("button", name="Stop", exact=True).click()
@@ -129,8 +129,23 @@ def test_stop_a_kernel_that_is_killed_and_limits_of_a_cell(visit):
     assert page.locator(".live-own").count() == 0
 
 
+def test_an_experiment_at_the_end_of_a_chapter_runs_apart(visit):
+    page = visit("papers/zhou2024/experiments.html#zhou2024-kernels-mnist_usps")
+    part = page.locator("#zhou2024-kernels")
+    part.get_by_role("button", name="Run here").click()
+    part.get_by_text("Ready.").wait_for(timeout=120_000)
+    dataset = part.get_by_label("dataset", exact=True)
+    assert dataset.input_value() == "mnist_usps"
+    dataset.fill("made")
+    part.get_by_role("button", name="Run with these").click()
+    part.locator(".live-note", has_text="the setting is another one").wait_for(timeout=120_000)
+    assert part.locator(".tab .live-own").count()
+    assert page.locator(".live-own").count() == part.locator(".live-own").count()
+    assert page.get_by_role("button", name="Run here").is_visible(), "the chapter still waits"
+
+
 def test_two_pages_at_once(visit):
-    one = visit("experiments/vu2022-toy.html")
+    one = visit("experiments/kleindessner2023-illustration.html")
     other = visit("experiments/rathore2025-tables.html#npha", context=one.context)
     for page in (one, other):
         write(begin(page), first(page), f"x = {id(page)}")
@@ -150,13 +165,13 @@ def test_two_pages_at_once(visit):
 
 
 def test_keys_alone_on_a_telephone(visit):
-    page = visit("experiments/vu2022-toy.html", width=390, height=844)
+    page = visit("experiments/kleindessner2023-illustration.html", width=390, height=844)
     button = page.get_by_role("button", name="Run here")
     button.focus()
     page.keyboard.press("Enter")
     page.get_by_text("Ready.").wait_for()
     assert page.evaluate("document.activeElement.textContent") == "Run page"
-    page.get_by_label("simulations", exact=True).focus()
+    page.get_by_label("draws", exact=True).focus()
     page.keyboard.press("Control+A")
     page.keyboard.type("5")
     page.keyboard.press("Enter")
@@ -171,10 +186,10 @@ def test_keys_alone_on_a_telephone(visit):
 
 
 def test_a_page_that_runs_is_accessible_by_day_and_by_night(visit):
-    page = begin(visit("experiments/vu2022-toy.html"))
-    page.get_by_label("simulations", exact=True).fill("none")
+    page = begin(visit("experiments/kleindessner2023-illustration.html"))
+    page.get_by_label("draws", exact=True).fill("none")
     page.get_by_role("button", name="Run with these").click()
-    page.get_by_role("alert").get_by_text("parameter 'simulations' is 'none'").wait_for()
+    page.get_by_role("alert").get_by_text("parameter 'draws' is 'none'").wait_for()
     write(page, first(page), "1 / 0")
     done(page, word="failed: ZeroDivisionError")
     assert look_at(page) == []
@@ -186,13 +201,13 @@ def test_the_server_gone_in_between_and_no_server(browser, built, tmp_path):
     with serving(tmp_path) as (address, process):
         page = browser.new_page()
         page.goto(address)
-        page.goto(address.partition("index.html")[0] + "experiments/vu2022-toy.html")
+        page.goto(address.partition("index.html")[0] + "experiments/kleindessner2023-illustration.html")
         begin(page)
         process.kill()
         page.get_by_text("The server does not answer").wait_for(timeout=60_000)
         page.close()
     page = browser.new_page()
-    page.goto(f"{paths.build('html').as_uri()}/experiments/vu2022-toy.html")
+    page.goto(f"{paths.build('html').as_uri()}/experiments/kleindessner2023-illustration.html")
     page.get_by_role("button", name="Run here").click()
     page.get_by_text("make live").wait_for()
     page.close()
@@ -220,7 +235,7 @@ def test_a_table_of_ones_own(visit, tmp_path):
 
 
 def test_another_origin_is_refused(visit, live, tmp_path):
-    page = visit("experiments/vu2022-toy.html")
+    page = visit("experiments/kleindessner2023-illustration.html")
     base = live.partition("book/")[0]
     (tmp_path / "index.html").write_text("<title>elsewhere</title>")  # a site at another port of this machine
     with served(tmp_path) as elsewhere:
@@ -230,7 +245,7 @@ def test_another_origin_is_refused(visit, live, tmp_path):
         return await found.text(); } catch (error) { return 'refused'; } }"""
     assert other.evaluate(ask, [f"{base}api/kernels", {}]) == "refused"
     assert other.evaluate(ask, [f"{base}api/kernels", {"method": "POST", "body": "{}"}]) == "refused"
-    assert other.evaluate(ask, [f"{base}live/page?name=experiments/vu2022-toy", {}]) == "refused"
+    assert other.evaluate(ask, [f"{base}live/page?name=experiments/kleindessner2023-illustration", {}]) == "refused"
     socket = """address => new Promise(done => { const one = new WebSocket(address);
         one.onopen = () => done('open'); one.onerror = () => done('refused'); })"""
     begin(page)

@@ -32,8 +32,8 @@ function shown(data, root, name) {
   if (data["text/html"]) {
     const box = document.createElement("div");
     box.className = "text_html";
-    // An experiment is executed one folder deeper than its page.
-    const html = name.startsWith("experiments/") ? data["text/html"].replaceAll('"../../', '"../') : data["text/html"];
+    // An experiment is executed two folders below the top, wherever its page is.
+    const html = name.startsWith("experiments/") ? data["text/html"].replaceAll('"../../', `"${root}`) : data["text/html"];
     box.innerHTML = html;
     return box;
   }

@@ -43,14 +43,20 @@ export function connection(root) {
   });
 }
 
+/** What is of a page, or of one of its experiments, and not of an experiment below it. */
+function within(section, selector) {
+  return [...section.querySelectorAll(selector)].filter((one) => (one.closest("section.experiment") || section) === section);
+}
+
 /** Start the page; resolves when its cells can be run. */
-export async function start({ bar, said, button, root, name }) {
+export async function start({ bar, said, button, root, name, section }) {
   const server = connection(root);
-  const tab = [...document.querySelectorAll("article .tab")].find((one) => one.offsetParent !== null);
-  const asked = new URLSearchParams({ name, execution: tab ? tab.id : "" });
+  const tab = within(section, ".tab").find((one) => one.offsetParent !== null);
+  const before = section.matches(".experiment") ? `${section.id}-` : ""; // the names of its tabs begin with it
+  const asked = new URLSearchParams({ name, execution: tab ? tab.id.slice(before.length) : "" });
   const page = await ask(server, `page?${asked}`);
   const manager = new KernelManager({ serverSettings: server });
-  const live = new Page({ page, tab, bar, said, button, root, name, server, manager });
+  const live = new Page({ page, tab, bar, said, button, root, name, section, server, manager });
   await live.begin();
 }
 
@@ -86,7 +92,7 @@ class Page {
     this.cells.forEach((cell) => this.place(cell));
     this.controls();
     if (this.page.parameters.length) this.panel();
-    document.querySelectorAll(".tag_cell-rest").forEach((one) => this.hide(one));
+    within(this.section, ".tag_cell-rest").forEach((one) => this.hide(one));
     addEventListener("pagehide", (this.left = () => this.kernel && this.drop(this.kernel, { keepalive: true })));
     addEventListener("hashchange", (this.moved = () => this.tab && this.tab.offsetParent === null && this.reset()));
     this.say("Ready. Change a cell and press Shift+Enter, or run the page.");
@@ -126,7 +132,7 @@ class Page {
   /** Where the cell stands: its code in the text or, of a tab, folded above its output. */
   place(cell) {
     const tag = `.tag_cell-${cell.number}`;
-    const shared = [...document.querySelectorAll(`article ${tag}`)].find((one) => !one.closest(".tab"));
+    const shared = within(this.section, tag).find((one) => !one.closest(".tab"));
     cell.box = (this.tab && this.tab.querySelector(tag)) || shared;
     if (!cell.box) return; // runs, and shows nothing
     const code = (shared || cell.box).querySelector(".cell_input");
@@ -249,7 +255,7 @@ class Page {
     run.disabled = now;
     download.disabled = now;
     stop.disabled = !now;
-    document.querySelectorAll(".live-run, .live-parameters button").forEach((one) => (one.disabled = now));
+    within(this.section, ".live-run, .live-parameters button").forEach((one) => (one.disabled = now));
   }
 
   changed(cell) {

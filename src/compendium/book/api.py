@@ -25,7 +25,7 @@ def page(name: str) -> str:
 def used(name: str) -> str:
     """Where a class is derived and which experiments run it, in reStructuredText; nothing where there is neither."""
     derived = [f":doc:`/{chapter}`" for chapter in derivations(name)]
-    run = [f":doc:`/experiments/{experiment}`" for experiment in experiments_of(name)]
+    run = [f":ref:`{experiment}`" for experiment in experiments_of(name)]
     lines = [f"Derived in {', '.join(derived)}."] * bool(derived) + [f"Run by {', '.join(run)}."] * bool(run)
     return " ".join(lines)
 

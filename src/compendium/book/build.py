@@ -83,13 +83,18 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
     for name, source in ((str(path.relative_to(root / "book")), path) for path in written):
         if name not in executed:
             yield name, source.read_bytes()
-    for name in chapters():
-        notebook = _executed("chapters", f"{name}.ipynb")
+    pages = {name: _executed("chapters", f"{name}.ipynb") for name in chapters()}
+    for notebook in pages.values():
         experiment_page.number_cells(notebook)
-        yield f"{name}.ipynb", nbformat.writes(notebook).encode()
     for entry in catalogue().values():
         executed = {name: _executed("experiments", entry.id, f"{name}.ipynb") for name in entry.executions}
-        yield f"experiments/{entry.id}.ipynb", nbformat.writes(experiment_page.page(entry, executed)).encode()
+        made = experiment_page.page(entry, executed)
+        if entry.stands_on:
+            pages[entry.page].cells += made.cells
+        else:
+            pages[entry.page] = made
+    for name, notebook in pages.items():
+        yield f"{name}.ipynb", nbformat.writes(notebook).encode()
     yield from _tree(root / "src", "_src", "py")
     yield from _tree(paths.results(), "_static/results/full", "csv", "json")
     yield from _tree(root / "notebooks", "_static/notebooks", "ipynb")

@@ -5,7 +5,8 @@ Text, methods and protocol stand once, with the parameters of the first executio
 execution stands in tabs: a section for each, with its takeaway, its parameters and all that it showed. A tab is found
 under the name of its execution, ``experiments/vu2022-tables.html#biodeg``, and so is everything in it that has a name.
 Style sheets hide the others; without them, and on paper, the tabs follow each other. An experiment with one execution
-is a page without tabs.
+is a page without tabs. One that has no page of its own is a section at the end of another one, under its name, and the
+names of its tabs begin with that.
 """
 
 import html
@@ -30,21 +31,25 @@ from ..protocol import RUNS_UNITS
 SHARED, TAKEAWAY = "## With other parameters\n", "takeaway"
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
+_LOWER = re.compile(r"^(?=#+ )", re.MULTILINE)
 _NAMES = re.compile(r'\b(?:id="|href="#)')
 
 
 def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNode:
-    """The page of an experiment, from the executed notebook of each of its executions, in their order."""
+    """The page of an experiment, or its section, from the executed notebooks of its executions, in their order."""
     parts = {name: _part(entry, name, notebook) for name, notebook in executed.items()}
     whole = next(iter(parts.values()))
     opening = whole.cells[0]
-    title, _, text = opening.source.partition("\n")
-    notebook = f'<a href="../_static/{entry.notebook}" download>Get the notebook</a>'
+    text = opening.source.partition("\n")[2]
+    notebook = f'<a href="{_up(entry)}_static/{entry.notebook}" download>Get the notebook</a>'
     again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`"
-    opening.source = f"{title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
+    name = f"({entry.id})=\n" + f"{{.experiment .at-{entry.id}}}\n" * bool(entry.stands_on)
+    opening.source = f"{name}# {entry.title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
     whole.cells = [opening, *_below(entry, {name: part.cells[1:] for name, part in parts.items()})]
     for number, cell in enumerate(whole.cells, start=1):  # the same parts give the same page
-        cell["id"] = f"cell-{number:03d}"
+        cell["id"] = f"{entry.id}-{number:03d}"
+        if entry.stands_on and cell.cell_type == "markdown":
+            cell.source = _LOWER.sub("#", cell.source)
     return whole
 
 
@@ -55,7 +60,7 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
     # Up to the cell that runs the units, what all show alike stands once.
     alike = [len({json.dumps(cell.get("outputs")) for cell in same}) == 1 for same in zip(*parts.values(), strict=True)]
     alike[place - 1] = True  # what it says of the run stands again below the results
-    links = "".join(f'<a href="#{name}">{html.escape(label(entry, name))}</a>\n' for name in parts)
+    links = "".join(f'<a href="#{entry.place(name)}">{html.escape(label(entry, name))}</a>\n' for name in parts)
     navigation = raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>')
     yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{navigation}" if several else "## Results")
     for name, part in parts.items():
@@ -78,15 +83,15 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
 
 def _results(entry: Experiment, execution: str, cells: list[NotebookNode]) -> Iterator[NotebookNode]:
     """What an execution showed, in a tab if it is one of several: takeaway, parameters, outputs, text between."""
-    several = len(entry.executions) > 1
-    tab = f"({entry.id}-{execution})=\n{{.tab .at-{execution}}}\n### {label(entry, execution)}\n\n"
+    several, place = len(entry.executions) > 1, entry.place(execution)
+    tab = f"({entry.id}-{execution})=\n{{.tab .at-{place}}}\n### {label(entry, execution)}\n\n"
     yield v4.new_markdown_cell(f"{tab if several else ''}{_said(entry, execution, cells)}")
     for cell in filter(_in_place, cells):
         if cell.cell_type == "markdown":
             pieces = (re.sub(r"^## Result(\n|$)", "", piece) for piece in _SECTION.split(cell.source))
             text = "".join(piece for piece in pieces if not piece.startswith(SHARED))
             if several:
-                text = _HEADING.sub(lambda found: f"{{.at-{execution}-{slug(found[2])}}}\n#{found[0]}", text)
+                text = _HEADING.sub(lambda found: f"{{.at-{place}-{slug(found[2])}}}\n#{found[0]}", text)
             yield v4.new_markdown_cell(_HEADING.sub(r"#\g<0>", text).strip())
         elif cell.outputs:
             tags = ["remove-input", cell.metadata["tags"][-1]]  # its number
@@ -101,15 +106,20 @@ def _part(entry: Experiment, execution: str, notebook: NotebookNode) -> Notebook
     notebook.cells.remove(tagged["injected-parameters"])
     number_cells(notebook)
     _rename_figures(notebook, execution)
-    before = f"{execution}-" if len(entry.executions) > 1 else ""
+    before = f"{place}-" if (place := entry.place(execution)) else ""
     for cell in notebook.cells:
-        # The page lies one folder above the executed notebook.
+        # The executed notebook lies two folders below the top.
         if cell.cell_type == "markdown":
-            cell.source = cell.source.replace("](../../", "](../")
+            cell.source = cell.source.replace("](../../", f"]({_up(entry)}")
         for output in cell.get("outputs", ()):
             if text := output.get("data", {}).get("text/html"):
-                output.data["text/html"] = _NAMES.sub(rf"\g<0>{before}", text).replace('"../../', '"../')
+                output.data["text/html"] = _NAMES.sub(rf"\g<0>{before}", text).replace('"../../', f'"{_up(entry)}')
     return notebook
+
+
+def _up(entry: Experiment) -> str:
+    """The way from the page of an experiment to the top of the book."""
+    return "../" * entry.page.count("/")
 
 
 def number_cells(notebook: NotebookNode) -> None:

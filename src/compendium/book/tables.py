@@ -14,7 +14,7 @@ from ..ledger import state as ledger_state
 from ..ledger.claims import ANSWERS, badge, claims
 from ..ledger.heat import mark
 from ..ledger.page import stored
-from ..ledger.table import columns, counts, judged_numbers, ledger, tally
+from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.verdicts import Kind, Result
 from ..protocol import Study
 from ..store import home, units_at
@@ -128,11 +128,6 @@ def result_counts(paper: str = "") -> HTML:
     shown = ledger_state.shown(rows.loc[[paper]] if paper else rows)
     heads = {one.value: one.badge() for one in Result}
     return table(shown.rename(columns=heads), caption="Printed numbers by result", classes="result-table words-1")
-
-
-def result_tally(rows: pd.DataFrame, by: list[str], *, caption: str) -> HTML:
-    """The results of rows of the ledger (:func:`compendium.ledger.table.ledger`) by some of its columns."""
-    return table(ledger_state.shown(tally(rows, by)), caption=caption, classes=f"result-table words-{len(by)}")
 
 
 def column_table(paper: str) -> HTML:

@@ -15,7 +15,18 @@ def card(name: str) -> str:
     """The card of a data set as a MyST page: heading and prose of ``data/cards/NAME.md``, facts of the registry."""
     found = entry(name)
     heading, _, prose = paths.data("cards", f"{name}.md").read_text(encoding="utf-8").partition("\n")
-    return f"{heading}\n\n{fact_table(found)}\n\n{prose.strip()}\n"
+    answer, why = may_use(found)
+    return f"{heading}\n\n**May I use it?** {answer.capitalize()}: {why}.\n\n{fact_table(found)}\n\n{prose.strip()}\n"
+
+
+def may_use(found: Entry) -> tuple[str, str]:
+    """Yes, no or ask, and why: by the terms of the licence, without what stands in brackets or after a semicolon."""
+    terms = re.split(r" \(|;", found.licence)[0]
+    if terms == "unstated":
+        return "ask", "no licence is stated"
+    if terms.endswith(" only"):
+        return "no", f"only as its licence says ({terms})"
+    return "yes", f"under {terms}"
 
 
 def card_index() -> str:
@@ -27,6 +38,7 @@ def card_index() -> str:
             "features": _number(found.features),
             "groups": groups_in_words(found),
             "licence": found.licence,
+            "may I use it": may_use(found)[0],
             "papers": ", ".join(found.papers) or "none",
             "loader": "yes" if found.name in {*loadable(), *clusterings()} else "no",
             "shipped": shipped_as(found),

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping
 from html import escape
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from .verdicts import Result
 
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
 HEADINGS = {"dataset": "Data set", "method": "Method", "k": "k", "split": "Sample", "metric": "Metric"}
-#: Colours of the results in figures.
-COLOURS = {Result.DESCRIBED: "#009E73", Result.OTHER: "#8FC1E3", Result.NOT: "#D55E00", Result.NO_TEST: "#BBBBBB"}
 
 
 def grids(cells: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
@@ -112,16 +109,3 @@ def _worth(row: Mapping[str, str]) -> list[str]:
 
 def _css(result: Result) -> str:
     return f"heat-{result.name.lower()}"
-
-
-def bars(numbers: pd.DataFrame, by: str) -> Figure:
-    """A bar for each value of a column of the ledger, as long as there are numbers, divided by the results."""
-    some = numbers[numbers[by] != ""]
-    counted = pd.crosstab(some[by], some["result"]).loc[some[by].unique()[::-1]]
-    order = [one for one in Result if one.value in counted]
-    panel = counted[[one.value for one in order]].plot.barh(
-        stacked=True, color=[COLOURS[one] for one in order], edgecolor="white", width=0.7,
-        figsize=(6.4, 0.24 * len(counted) + 1.0), xlabel="printed numbers", ylabel="", fontsize="small", grid=False,
-    )  # fmt: skip
-    panel.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize="small")
-    return panel.figure

@@ -12,7 +12,6 @@ from html import escape
 import pandas as pd
 from IPython.display import HTML
 
-from .. import paths
 from ..catalogue import Experiment, catalogue
 from ..store import units_of
 from . import heat as ledger_heat
@@ -40,7 +39,9 @@ def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None
     # not "q" for the search: the theme's own search answers to that on every page
     rows = 'class="ledger" data-ledger="ledger" data-rows="_static/ledger-rows.mjs"'
     table = _filtered("All numbers", _HEAD, map(_row, frame.to_dict("records")), rows, "find")
-    pictures = "\n".join(f"### {paper}\n\n{raw(figures)}\n" for paper, figures in ledger_heat.sections(frame))
+    drawn = dict(ledger_heat.sections(frame))
+    pictures = "\n".join(f"(ledger-{paper})=\n### {paper}\n\n{raw(figures)}\n" for paper, figures in drawn.items())
+    others = "".join(f"(ledger-{paper})=\n" for paper in judged["paper"].unique() if paper not in drawn)
     answers = ledger_state.claim_counts(judged).reset_index().rename(columns={name: badge(name) for name in ANSWERS})
     results = ledger_state.shown(numbers).rename(columns={one.value: one.badge() for one in Result})
     return f"""---
@@ -53,7 +54,8 @@ html_theme.sidebar_secondary.remove: true
 
 Below: [tables](#table-by-table), [all numbers](#all-numbers), [claims](#claims-of-the-papers). The
 [results](ch-verdicts), the [chance agreement](ch-chance) and the grades are explained in one place; the chapter
-*Verdicts* of each paper says of every column of its tables which procedure it is.
+*Experiments* of each paper says of every column of its tables which procedure it is. With scripts `ledger.html#vu2022`
+opens this page with one paper's tables, numbers and claims.
 
 ## By paper
 
@@ -79,7 +81,7 @@ change; [how to cite a number](ch-cite).
 
 {raw(f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>{chr(10)}{table}')}
 
-(claims-of-the-papers)=
+{others}(claims-of-the-papers)=
 ## Claims of the papers
 
 {len(judged)} claims. An answer is computed, never typed, with the numbers beside it. Where the printed tables
@@ -163,10 +165,10 @@ def _pair(value: str, std: str) -> str:
 # -- where links lead -----------------------------------------------------------------------------------------------
 
 
-def page_of(entry: Experiment, execution: str, name: str = "") -> str:
-    """Address of an execution on the page of its experiment, or of what has a name there; several begin with theirs."""
-    place = "-".join(filter(None, [execution if len(entry.executions) > 1 else "", name]))
-    return f"experiments/{entry.id}.html" + (f"#{place}" if place else "")
+def page_of(entry: Experiment, execution: str = "", name: str = "") -> str:
+    """Address of an experiment, of one of its executions, or of what has a name there."""
+    place = entry.place(execution, name)
+    return f"{entry.page}.html" + (f"#{place}" if place else "")
 
 
 def stored(files: str) -> str:
@@ -188,13 +190,10 @@ def of_number(row: dict[str, str]) -> str:
 
 
 def of_claim(row: dict[str, str]) -> str:
-    """Links of a claim: itself, the experiment that answers it, the chapter with all verdicts."""
-    claim, chapter = row["id"], f"papers/{row['paper']}/verdicts"
-    links = [f'<a href="#claim-{claim}">{claim}</a>']
+    """Links of a claim: itself, and the experiment that answers it."""
+    links = [f'<a href="#claim-{row["id"]}">{row["id"]}</a>']
     if experiment := row["experiment"]:
-        links.append(f'<a href="experiments/{experiment}.html">{experiment}</a>')
-    if (paths.root() / "book" / f"{chapter}.md").is_file():
-        links.append(f'<a href="{chapter}.html#claim-{claim}">verdicts</a>')
+        links.append(f'<a href="{page_of(catalogue()[experiment])}">{experiment}</a>')
     return " ".join(links)
 
 

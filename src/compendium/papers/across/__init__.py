@@ -3,12 +3,12 @@
 ==========================  ==========================  ==========================================================
 in the book                 notebook (``across/``)      units
 ==========================  ==========================  ==========================================================
-pages of three data sets,   ``methods.ipynb``           for each of 21 data sets one with the methods of moments,
-chapters *Across papers*                                and one for each method that needs the points
-page of one table, chapter  ``bounds.ipynb``            for each of the data sets parts of 100 samples each
+page of three data sets,    ``methods.ipynb``           for each of 21 data sets one with the methods of moments,
+chapters below ``across/``                              and one for each method that needs the points
+end of the chapter          ``bounds.ipynb``            for each of the data sets parts of 100 samples each
 *Gaps on new rows*
-page of one data set,       ``classifiers.ipynb``       for each of these data sets one for each method, control or
-chapter *What is left*                                  erasure
+end of the chapter          ``classifiers.ipynb``       for each of these data sets one for each method, control or
+*What is left*                                          erasure
 ==========================  ==========================  ==========================================================
 
 ``protocol``: tables, split, fits, measures. ``summary``: means and ranks. ``new_rows``: how often bounds hold.
