@@ -14,8 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evenspan.auditing import command, notebook
-from evenspan.auditing.progress import progress_of
-from evenspan.auditing.recommend import CONCERNS
+from evenspan.auditing.run import audit
 from evenspan.core.errors import ConfigurationError
 
 from .tables import plain
@@ -115,11 +114,14 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
 
 def test_options_and_progress(capsys):
     assert [command.sizes(text) for text in ("3", "2,5", "1..4, 9,2")] == [[3], [2, 5], [1, 2, 3, 4, 9]]
-    assert (*CONCERNS, "all") == command.CONCERNS
     heard: list = []
     for progress in (lambda *step: heard.append(step), True, False):
-        told = progress_of(progress)
-        told.stage("reading", 2)
-        told.advance()
-    assert heard == [("reading", 0.0, 2), ("reading", 1.0, 2)]
-    assert capsys.readouterr().err == "reading\n"
+        audit(plain(200), sensitive="team", k=1, methods=["LEACE"], n_boot=20, progress=progress)
+    assert heard[:2] == [("reading the table", 0, None), ("reading the columns", 0, 5)]
+    assert heard[-3:] == [
+        ("Methods for team", 0, 2),
+        ("Methods for team", 1, 2),
+        ("What is possible for team", 0, None),
+    ]
+    stages = ["reading the table", "reading the columns", "reading the rows", "Methods for team"]
+    assert capsys.readouterr().err.splitlines() == [*stages, "What is possible for team"]

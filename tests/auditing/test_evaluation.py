@@ -106,9 +106,9 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     assert noise > found["mean distance"].value
 
 
-def read(found, n_boot=200):
+def read(found):
     """The readers of the held-out points, the map that they read, and what linear ones find."""
-    readers = Probes(found.fitting_points, found.held_out_points, "team", n_boot, 0)
+    readers = Probes(found.fitting_points, found.held_out_points, "team", 0)
     answer = linear_map(StandardPCA(K).fit_moments(found.moments("team")))
     return readers, answer, [row for row in readers.rows(answer) if row.metric == "linear AUC"]
 

@@ -9,8 +9,8 @@ import pytest
 from evenspan.auditing.analyse import Analysis, analyse
 from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import chosen_methods
-from evenspan.auditing.progress import Progress
 from evenspan.auditing.recommend import CONCERNS, recommend
+from evenspan.auditing.sample import silent
 from evenspan.core.answer import Certificate
 
 from .tables import sample
@@ -18,7 +18,7 @@ from .tables import sample
 
 def seen(found, methods=None, sizes=(2,)):
     names = chosen_methods(methods, [len(found.moments("team").labels)])
-    return analyse(found, "team", sizes, names, 200, 0, Progress())
+    return analyse(found, "team", sizes, names, 200, 0, silent)
 
 
 NOISE = np.random.default_rng(0).normal(size=400)
@@ -39,7 +39,7 @@ def given(values, *, null=0.1, average=None, noise=0.01):
         numbers = [("", what.effect, value, value - noise, value + noise) for what in CONCERNS.values()]
         numbers += [("", "average error", price, price, price), ("", "retained variance", 0.8, 0.7, 0.9)]
         numbers += [(group, "target AUC", *3 * (value / by,)) for group, by in (("", 4), ("a", 5), ("b", 3))]
-        lines += [("team", 2, name, "held out", *one, null, np.nan, "") for one in numbers]
+        lines += [("team", 2, name, "held out", *one, null, "") for one in numbers]
     return Analysis("team", pd.DataFrame(lines, columns=COLUMNS), fits, 2, "why k", held_out, None, "", {})
 
 

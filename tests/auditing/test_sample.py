@@ -35,7 +35,7 @@ def close(a: GroupMoments, b: GroupMoments, tolerance: float = 1e-10) -> None:
 def test_blocked_moments_add_up_to_those_of_the_encoded_part(standardize):
     frame, sensitive = people(), ["sex", "race"]
     sample = read_sample(frame, sensitive=sensitive, target="accepted", standardize=standardize, intersections=True)
-    assert sample.fitting_points.n + sample.held_out_points.n == len(frame) == sample.n_used == sample.n_rows
+    assert len(sample.fitting_points.X) + len(sample.held_out_points.X) == len(frame) == sample.n_used == sample.n_rows
     for part in PARTS:
         rows = part_of(sample, frame, part)
         X = sample.encoder.transform(rows)

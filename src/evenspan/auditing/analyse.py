@@ -14,7 +14,6 @@ import pandas as pd
 from ..core.errors import GroupError
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..metrics.bootstrap import cells_of
 from ..metrics.linear_map import linear_map
 from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
 from ..reconstruction.group_errors import best_kept, group_matrices
@@ -24,8 +23,7 @@ from .decisions import Decisions
 from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
 from .fitting import PCA, Fitted, fit_method, rank
 from .probes import Probes
-from .progress import Progress
-from .sample import Points, Sample
+from .sample import Points, Sample, Tell
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
 LEAST_BLOCKS = 5
@@ -40,17 +38,14 @@ FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 
 def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
     """The sample without groups that have rows in too few blocks of a part, and the rows of these."""
-    rows, enough = {}, []
-    for part in (sample.fitting[attribute], sample.held_out[attribute]):
-        labels, _, group = cells_of(part, attribute)  # one cell for each block and group that occur together
-        blocks = np.bincount(group, minlength=len(labels))
-        enough.append({str(label) for label, n in zip(labels, blocks, strict=True) if n >= LEAST_BLOCKS})
-        for label, n in zip(part.labels[attribute], part.counts, strict=True):
-            rows[str(label)] = rows.get(str(label), 0) + int(n)
-    compared = set.intersection(*enough)
-    left_out = {label: n for label, n in sorted(rows.items()) if label not in compared}
+    parts = [sample.fitting[attribute], sample.held_out[attribute]]
+    # A cell for each block and group that occur together.
+    cells = [pd.Series(part.counts).groupby(part.labels[attribute].astype(str)) for part in parts]
+    rows = cells[0].sum().add(cells[1].sum(), fill_value=0).astype(int)
+    compared = [label for label in rows.index if all(one.size().get(label, 0) >= LEAST_BLOCKS for one in cells)]
+    left_out = rows.drop(compared).to_dict()
     if len(compared) < 2:
-        told = ", ".join(f"{label} ({n} rows)" for label, n in sorted(rows.items()))
+        told = ", ".join(f"{label} ({n} rows)" for label, n in rows.items())
         raise GroupError(
             f"{attribute} has the groups {told}, of which {len(compared)} have rows in {LEAST_BLOCKS} blocks or more "
             "of both parts; needed are two. Merge groups, hold out another share, or take a larger table."
@@ -59,9 +54,8 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
         return sample, left_out
 
     def moments(part: GroupMoments) -> GroupMoments:
-        cells = np.array([str(label) in compared for label in part.labels[attribute]])
-        found = (values[cells] for values in (part.labels, part.counts, part.means, part.scatters))
-        return GroupMoments(*found, part.feature_names)
+        at = np.isin(part.labels[attribute].astype(str), compared)
+        return GroupMoments(part.labels[at], part.counts[at], part.means[at], part.scatters[at], part.feature_names)
 
     def some(points: Points) -> Points:
         at = points.groups[attribute].astype(str).isin(compared).to_numpy()
@@ -135,7 +129,7 @@ class Analysis:
 
 
 def analyse(
-    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Progress
+    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Tell
 ) -> Analysis:
     """Everything about one attribute."""
     sample, left_out = compared_groups(sample, attribute)
@@ -150,32 +144,30 @@ def analyse(
 
     seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
-    tell.stage(f"Methods for {attribute}{expected}", len(methods) * len(sizes))
     own = own_errors(parts, sizes)
-    probes = Probes(*points, attribute, n_boot, seed)
+    probes = Probes(*points, attribute, seed)
     decisions = None if sample.target is None else Decisions(*points, attribute, seed)
     fits, rows, held_out = {}, [], {}
-    for name in methods:
+    for j, name in enumerate(methods):
+        tell(f"Methods for {attribute}{expected}", j, len(methods))
         for size, fit in fit_method(name, sizes, moments, points[0], attribute, seed).items():
             fits[name, size] = fit
-            tell.advance()
             if fit.estimator is None:
                 rows += [(attribute, size, name, TRAINING, Row("average error", np.nan, note=fit.note))]
                 continue
             answer, found = linear_map(fit.estimator), []
             for part, mine in zip(parts, own.get(size, [None, None]), strict=True):
                 evaluation = Evaluation(part, answer, mine)
-                found += [(part.name, row) for row in evaluation.rows()]
+                found += [(part.name, row) for row in evaluation.rows(fit.note)]
             if size == k:
                 held_out[name] = evaluation
             seen = list(probes.rows(answer))
             seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
-            found += [(HELD_OUT, row) for row in seen] + [(TRAINING, Row("seconds", fit.seconds, note=fit.note))]
+            found += [(HELD_OUT, row) for row in seen]
             rows += [(attribute, size, name, *one) for one in found]
 
-    tell.stage(f"What is possible for {attribute}", 1)
+    tell(f"What is possible for {attribute}", 0, None)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
-    tell.advance()
     tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)
     label, n = min(zip(moments.labels, moments.counts, strict=True), key=lambda one: one[1])
     losses = "" if own else (

@@ -1,18 +1,19 @@
 """What the columns of a table hold: numbers if there is one reading of them, dates, truth values, categories, text."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache, partial
 
 import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError
-from .limits import TABLE
+from ..core.inputs import first_few
 
 #: A category of more values than these is text, and left out.
-MAX_CATEGORIES = TABLE["categories"][0]
+MAX_CATEGORIES = 50
 #: From this share of values that occur once a column of text names its rows.
 ID_SHARE = 0.9
 #: Fewer values than these say nothing about whether a column numbers the rows.
@@ -22,7 +23,7 @@ NUMERIC_SHARE = 0.5
 #: Whole numbers beyond this are not exact in float64.
 EXACT = 2.0**53
 _ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|num|number|key|index|uuid|rownames?)$", re.IGNORECASE)
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 
@@ -38,44 +39,22 @@ def text_of(value) -> str:
 
 def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """Position of every cell among the distinct values (-1 if missing), and these values as texts."""
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        codes, distinct = pd.factorize(series.cat.codes.to_numpy(), use_na_sentinel=False)
-        there = distinct >= 0
-        codes = np.where(there, np.cumsum(there) - 1, -1)[codes]
-        distinct = series.cat.categories[distinct[there]]
-    else:
-        if series.dtype == object:  # mixed cells: 1 and True are one value to pandas, lists are none
-            series = series.map(text_of, na_action="ignore")
-        codes, distinct = pd.factorize(series)
+    if series.dtype == object:  # mixed cells: 1 and True are one value to pandas, lists are none
+        series = series.map(text_of, na_action="ignore")
+    codes, distinct = pd.factorize(series)
     return codes, np.array([text_of(value) for value in distinct], dtype=object)
 
 
-def numbers(series: pd.Series, row: int = 0) -> np.ndarray:
-    """Every cell as float64, NaN if missing; ``DataError`` naming the first cell that is none."""
-    if series.dtype.kind in "biuf":
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _read(series, row, lambda words: pd.to_numeric(pd.Series(words), errors="coerce"), "a number")
+def numbers(used: str, series: pd.Series, row: int = 0) -> np.ndarray:
+    """Every cell as float64 by what the column is used as, NaN if missing; ``DataError`` names the first that is none.
 
-
-def truths(series: pd.Series, row: int = 0) -> np.ndarray:
-    """Every cell as 0 or 1, NaN if missing; ``DataError`` naming the first cell that is neither true nor false."""
-    if series.dtype.kind in "biuf" and series.isin([0, 1]).sum() == series.notna().sum():
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
-    return _read(series, row, lambda words: [_TRUTH.get(word.lower(), np.nan) for word in words], "true or false")
-
-
-def days(series: pd.Series, row: int = 0) -> np.ndarray:
-    """Every date as days since 1 January 1970 (UTC), NaN if missing; ``DataError`` naming the first that is none."""
-    if series.dtype.kind == "M":
+    A "number" is itself, of "0/1" true is 1, of "days" a date is the days since 1 January 1970 (UTC).
+    """
+    if used == "days" and series.dtype.kind == "M":
         return _since_1970(pd.to_datetime(series, utc=True))
-    return _read(series, row, _days_of, "a date such as 2024-02-29")
-
-
-#: How the cells of a column become numbers, by what it is used as.
-CONVERTERS: dict[str, Callable] = {"number": numbers, "0/1": truths, "days": days}
-
-
-def _read(series: pd.Series, row: int, of_words: Callable, needed: str) -> np.ndarray:
+    if series.dtype.kind in "biuf" and (used == "number" or (used == "0/1" and series.dropna().isin([0, 1]).all())):
+        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+    of_words, needed = NUMERIC[used]
     codes, words = coded(series)
     values = np.append(of_words(words), np.nan).astype(float)[codes]
     if (strange := np.isnan(values) & (codes >= 0)).any():
@@ -97,6 +76,14 @@ def _days_of(words: np.ndarray) -> np.ndarray:
 
 def _since_1970(stamps: pd.Series) -> np.ndarray:
     return ((stamps - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).to_numpy(dtype=np.float64)
+
+
+#: How texts become numbers, by what their column is used as, and what else is needed.
+NUMERIC: dict[str, tuple[Callable, str]] = {
+    "number": (lambda words: pd.to_numeric(pd.Series(words), errors="coerce"), "a number"),
+    "0/1": (lambda words: [_TRUTH.get(word.lower(), np.nan) for word in words], "true or false"),
+    "days": (_days_of, "a date such as 2024-02-29"),
+}
 
 
 # -- numbers in texts --------------------------------------------------------------------------------------------------
@@ -147,6 +134,29 @@ def kept_as_text(words: Iterable[str]) -> str:
     return f"with leading zeros, or more digits than a number holds, such as {word!r}" if word else ""
 
 
+def read_numbers(frame: pd.DataFrame, name: str, decimal: str | None, thousands: str | None, notes: list[str]) -> None:
+    """Turn the columns of text that can be read as numbers in one way into these, in place; ask where there are two."""
+    for column in frame.select_dtypes(["object", "string", "category"]):
+        codes, words = coded(frame[column])
+        found = readings(words, decimal, thousands) if len(words) and not kept_as_text(words) else []
+        if len(found) > 1 and (".", "") in found and frame.attrs.get("point"):
+            found = [(".", "")]  # other columns have the point for decimals
+        if len(found) > 1:
+            word = next(word for word in words if "," in word or "." in word)
+            mark, (low, high) = "," if "," in word else ".", sorted(number_of(word, *c) for c in found)
+            raise DataError(
+                f"{name}: is {word!r} in column {column!r} {low:.15g} or {high:.15g}? Every {mark!r} of the column "
+                f"is followed by three digits: say --decimal '{mark}' or --thousands '{mark}' (decimal= or thousands= "
+                "in Python)."
+            )
+        if found:
+            values = [number_of(word, *found[0]) for word in words]
+            frame[column] = np.append(values, np.nan)[codes]
+            at = next((i for i, word in enumerate(words) if not word.isdigit()), 0)
+            if found[0] != (".", ""):
+                notes.append(f"{column}: numbers such as {words[at]!r} were read as {values[at]:.15g}")
+
+
 # -- what a column is used as ------------------------------------------------------------------------------------------
 
 
@@ -166,10 +176,7 @@ class ColumnUse:
     warning: str = ""  # why it may have been meant otherwise
 
 
-def use_of(
-    series: pd.Series, max_categories: int = MAX_CATEGORIES, *, keep: bool = False, index: bool = False,
-    feature: bool = True,
-) -> ColumnUse:  # fmt: skip
+def use_of(series: pd.Series, *, keep: bool = False, index: bool = False, feature: bool = True) -> ColumnUse:
     """What a column is used as; ``index`` says that it may be the row index which was written into the table.
 
     ``DataError`` if a ``feature`` cannot be kept as asked, or would lose mostly numbers because of its other cells.
@@ -184,7 +191,7 @@ def use_of(
     elif kind == "number":
         found = _of_numbers(series, use, keep, index)
     else:
-        found = _of_words(series, kind, use, max_categories, feature)
+        found = _of_words(series, kind, use, feature)
     if keep and feature and found.used == "left out":
         raise DataError(f"column {found.name!r} cannot be kept: {found.note}. Take it out of keep.")
     return found
@@ -207,7 +214,7 @@ def _kind_of(series: pd.Series) -> str:
 
 
 def _of_numbers(series: pd.Series, use: Callable, keep: bool, index: bool) -> ColumnUse:
-    values = numbers(series)
+    values = numbers("number", series)
     finite = values[np.isfinite(values)]
     distinct = pd.unique(finite)
     examples = tuple(f"{value:.12g}" for value in distinct[:3])
@@ -233,15 +240,14 @@ def _numbers_rows(name: str, values: np.ndarray, distinct: int, index: bool) -> 
         return "without a name: the row index, which was written into the table"
     if len(values) < ID_LEAST:
         return ""
-    steps, low, high = np.diff(values), values.min(axis=0), values.max(axis=0)
-    if (steps > 0).all() or (steps < 0).all():
-        return f"{'rising' if steps[0] > 0 else 'falling'} from row to row: it numbers the rows"
-    if high - low < 2 * len(values):
-        return f"and nearly all from {low:.0f} to {high:.0f} occur: it numbers the rows"
-    return "and its name or length says so: it names the rows" if low >= 1e15 or _ID_NAME.search(name) else ""
+    steps = np.diff(values)
+    if (steps > 0).all() or (steps < 0).all() or np.ptp(values, axis=0) < 2 * len(values):
+        return "in order or nearly without gaps: it numbers the rows"
+    named = values.min(axis=0) >= 1e15 or _ID_NAME.search(name)
+    return "and its name or length says so: it names the rows" if named else ""
 
 
-def _of_words(series: pd.Series, kind: str, use: Callable, max_categories: int, feature: bool) -> ColumnUse:
+def _of_words(series: pd.Series, kind: str, use: Callable, feature: bool) -> ColumnUse:
     codes, words = coded(series)
     counts = np.bincount(codes[codes >= 0], minlength=len(words))
     use = partial(use, distinct=len(words), examples=tuple(word[:40] for word in words[:3]))
@@ -251,15 +257,13 @@ def _of_words(series: pd.Series, kind: str, use: Callable, max_categories: int, 
         return use("boolean", "0/1")
     if kind == "date" or not np.isnan(_days_of(words)).any():
         return use("date", "days", "days since 1 January 1970")
-    warning = _looks_like(str(series.name), codes, words, counts, feature and len(words) > max_categories)
+    warning = _looks_like(str(series.name), codes, words, counts, feature and len(words) > MAX_CATEGORIES)
     use, told = partial(use, warning=warning), f"{warning}; " if warning else ""
     n = int(counts.sum(axis=0))
     if n >= ID_LEAST and np.mean(counts == 1, axis=0) >= ID_SHARE:
         return use("id-like", "left out", f"{told}{len(words):,} different texts in {n:,} rows: it names the rows")
-    if len(words) > max_categories:
-        return use("text", "left out", f"{told}{len(words):,} different texts, more than {max_categories}")
-    if feature:
-        require_plain(f"column {series.name!r} has the value", words)
+    if len(words) > MAX_CATEGORIES:
+        return use("text", "left out", f"{told}{len(words):,} different texts, more than {MAX_CATEGORIES}")
     categories = tuple(sorted(words))
     if len(words) == 2:
         told = f"{told}one column: 1 for {categories[1]!r}, 0 for {categories[0]!r}"
@@ -272,7 +276,11 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
     plain = np.array([bool(_pattern(*best).fullmatch(word)) for word in words])
     numeric, n = int(counts[plain].sum(axis=0)), int(counts.sum(axis=0))
     if plain.all():
-        return f"numbers {kept_as_text(words) or f'that are texts ({words[0]!r}) in the table'}: kept as text"
+        told = (
+            kept_as_text(words)
+            or f"that are texts ({words[0]!r}) unless --decimal or --thousands says how to read them"
+        )
+        return f"numbers {told}: kept as text"
     at = int(np.argmax(np.append(~plain, False)[codes]))
     row = f"row {at + 1:,} has {words[codes[at]]!r}"
     if numeric >= NUMERIC_SHARE * n and many:
@@ -288,19 +296,19 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
     return f"looks like numbers, but {row}: read as text" if weights[like].sum(axis=0) >= NUMERIC_SHARE else ""
 
 
-def require_plain(what: str, names: Iterable[str]) -> None:
-    """``DataError`` unless texts can name columns, groups and features: short, in UTF-8, without NUL."""
-    longest = TABLE["characters of a name"][0]
-    for name in names:
-        if len(name) > longest or "\0" in name or any("\ud800" <= character <= "\udfff" for character in name):
-            needed = f"needed are at most {longest:,} characters of UTF-8"
-            raise DataError(f"{what} {name[:60]!a}, which cannot name anything: {needed}. Change or exclude it.")
+def no_such_column(name: str, columns: Sequence[str], where: str, what: str = "column") -> str:
+    """A message that there is no such column, with the one that may have been meant."""
+    lower = {str(column).lower().strip(): str(column) for column in columns}
+    near = get_close_matches(str(name).lower().strip(), list(lower), n=1)
+    hint = f"Did you mean {lower[near[0]]!r}? " if near else ""
+    shown = ", ".join(map(str, columns[:20])) + (", ..." if len(columns) > 20 else "")
+    return f"{where} has no {what} {name!r}. {hint}The {what}s are {shown}."
 
 
 def listed(counts: Mapping[str, int]) -> str:
     """Columns with their numbers of cells, for a message."""
-    shown = ", ".join(f"{name!r} ({count:,})" for name, count in list(counts.items())[:8])
-    return f"{len(counts)} column{'s' if len(counts) > 1 else ''}: {shown}{', ...' if len(counts) > 8 else ''}"
+    shown = first_few(f"{name!r} ({count:,})" for name, count in counts.items())
+    return f"{len(counts)} column{'s' if len(counts) > 1 else ''}: {shown}"
 
 
 # -- the target --------------------------------------------------------------------------------------------------------
@@ -322,6 +330,6 @@ def target_of(use: ColumnUse, series: pd.Series) -> ColumnUse:
 def target_values(target: ColumnUse, series: pd.Series) -> np.ndarray:
     """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
     if target.used == "target (number)":
-        return days(series) if target.kind == "date" else numbers(series)
+        return numbers("days" if target.kind == "date" else "number", series)
     codes, words = coded(series)
     return np.append(words, "")[codes].astype(str)

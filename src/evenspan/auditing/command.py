@@ -16,8 +16,6 @@ from .. import __version__
 from ..core.errors import ConfigurationError, FairError
 from .output_folder import SETTINGS
 
-MISSING = ("error", "drop", "mean", "indicator")
-CONCERNS = ("means", "errors", "classification", "all")
 Text, Texts = str | None, list[str] | None
 #: With this code the command ends after an error that it says in one line.
 ERROR = 2
@@ -89,8 +87,8 @@ def audit(
     methods: Annotated[
         Texts, Option("--methods", "-m", metavar="NAME", help="A method, may be repeated; 'all' adds the slow ones.")
     ] = None,
-    concern: Annotated[str, Option(help=f"Which questions are answered: {', '.join(CONCERNS)}.")] = "all",
-    missing: Annotated[str, Option(help=f"Missing values: {', '.join(MISSING)}.")] = "error",
+    concern: Annotated[str, Option(help="Which questions are answered: means, errors, classification, all.")] = "all",
+    missing: Annotated[str, Option(help="Missing values: error, drop, mean, indicator.")] = "error",
     intersections: Annotated[
         bool, Option("--intersections", help="Also the groups of all sensitive columns together.")
     ] = False,

@@ -6,13 +6,12 @@ It is a logistic regression (C = 1, threshold 1/2) or a linear one. Rates by gro
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from .. import metrics
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import encoder
-from .evaluation import LEVEL, Row
+from .evaluation import LEVEL, Row, auc_row
 from .sample import Points
 
 #: Training rows that the classifier is fitted to at most; rows of each class below which a group has no AUC.
@@ -23,12 +22,12 @@ class Decisions:
     """Rows with a target, decided on under every map; there are rates if it has two values."""
 
     def __init__(self, training: Points, scored: Points, attribute: str, seed: int):
-        rows = np.random.default_rng((seed, 4)).permutation(training.n)[:FITTED]
+        rows = np.random.default_rng((seed, 4)).permutation(len(training.X))[:FITTED]
         self._X, self._y = training.X[rows], training.y[rows]
         self._scored, self._truth = scored.X, scored.y
         self._groups = scored.groups[attribute].to_numpy(dtype=str)
         groups = {str(label): self._groups == label for label in np.unique(self._groups)}
-        self._members = {"": np.ones(scored.n, dtype=bool)} | groups
+        self._members = {"": np.ones(len(scored.X), dtype=bool)} | groups
         classes = np.unique(np.concatenate([self._y, self._truth]))
         self._second, self._binary = classes[-1], len(classes) == 2
 
@@ -55,9 +54,7 @@ class Decisions:
         for group, inside in self._members.items():
             member = positive[inside]
             if min(member.sum(axis=0), (~member).sum(axis=0)) >= LEAST:
-                area = metrics.auc(member, scores[inside])
-                margin = norm.isf((1.0 - LEVEL) / 2.0) * metrics.auc_standard_error(member, scores[inside])
-                yield Row("target AUC", area, max(area - margin, 0.0), min(area + margin, 1.0), group=group)
+                yield auc_row("target AUC", member, scores[inside], group)
 
     def _rates(self, chosen: np.ndarray) -> Iterator[Row]:
         from fairlearn.metrics import MetricFrame, false_negative_rate, false_positive_rate, selection_rate
@@ -69,8 +66,7 @@ class Decisions:
         for metric, of in rows.items():
             for group, inside in self._members.items():
                 rate = frame.by_group[metric][group] if group else frame.overall[metric]
-                n = int((of & inside).sum(axis=0))
-                if n:
+                if n := int((of & inside).sum(axis=0)):
                     yield _share(metric, round(float(rate) * n), n, group)
 
     def _explained(self, found: np.ndarray) -> Iterator[Row]:

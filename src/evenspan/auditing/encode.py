@@ -11,10 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..core.errors import DataError, FeatureTypeError
-from ..core.inputs import warn_caller
-from ..core.options import Option, Options, flag, one_of, whole
-from .columns import CONVERTERS, MAX_CATEGORIES, ColumnUse, coded, listed, use_of
-from .read import no_such_column
+from ..core.inputs import first_few, warn_caller
+from ..core.options import Option, Options, flag, one_of
+from .columns import ColumnUse, coded, listed, no_such_column, numbers, use_of
 
 _NAMES = Option(lambda names: not isinstance(names, str), "a list of names")
 
@@ -24,7 +23,7 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
 
     Numbers stay, truth values become 0 and 1, dates become days since 1 January 1970, and a category becomes one
     feature for each of its values, named ``job=clerk`` (a single one if there are two values). Left out are constants,
-    columns that name or number the rows, text of more than ``max_categories`` different values, and what ``exclude``
+    columns that name or number the rows, text of more than 50 different values, and what ``exclude``
     names; ``uses_`` says why.
 
     Parameters
@@ -40,8 +39,6 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         Columns that are no features: the sensitive ones, the target.
     keep : sequence of str
         Columns of numbers that are features although they look as if they numbered the rows.
-    max_categories : int
-        Columns of text with more different values than these are left out.
 
     Attributes
     ----------
@@ -75,15 +72,14 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
 
     _options: ClassVar[dict] = {
         "missing": one_of("error", "mean", "indicator"), "unknown": one_of("error", "zero"), "standardize": flag(),
-        "exclude": _NAMES, "keep": _NAMES, "max_categories": whole(1),
+        "exclude": _NAMES, "keep": _NAMES,
     }  # fmt: skip
 
     def __init__(
-        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=(),
-        max_categories: int = MAX_CATEGORIES,
+        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=()
     ):  # fmt: skip
         self.missing, self.unknown, self.standardize = missing, unknown, standardize
-        self.exclude, self.keep, self.max_categories = exclude, keep, max_categories
+        self.exclude, self.keep = exclude, keep
 
     def fit(self, X, y=None):
         """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales."""
@@ -95,7 +91,7 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
             if absent := [name for name in getattr(self, option) if name not in frame.columns]:
                 raise DataError(no_such_column(absent[0], frame.columns, f"{option}: the table"))
         kept = [name for name in frame.columns if name not in self.exclude]
-        uses = [use_of(frame[name], self.max_categories, keep=name in self.keep) for name in kept]
+        uses = [use_of(frame[name], keep=name in self.keep) for name in kept]
         for use in uses:
             if use.warning:
                 warn_caller(f"column {use.name!r}: {use.note}.")
@@ -186,7 +182,7 @@ def codes_of(uses: Iterable[ColumnUse], missing: str) -> tuple[ColumnCode, ...]:
         if use.used != "left out"
     )
     if not codes:
-        reasons = "; ".join(f"{use.name!r} ({use.note})" for use in uses[:5]) + ("; ..." if len(uses) > 5 else "")
+        reasons = first_few(f"{use.name!r} ({use.note})" for use in uses)
         raise DataError(f"no column is left to be a feature. Left out: {reasons or 'every column, on request'}.")
     names = [name for code in codes for name in code.features]
     if len(set(names)) < len(names):
@@ -206,7 +202,7 @@ def encode(codes: Iterable[ColumnCode], frame: pd.DataFrame, *, row: int = 0, un
         if code.categories:
             empty = _put_category(part, code, frame[code.name], row, unknown)
         else:
-            part[:, 0] = values = CONVERTERS[code.used](frame[code.name], row)
+            part[:, 0] = values = numbers(code.used, frame[code.name], row)
             empty = np.flatnonzero(np.isnan(values))
             infinite[code.name] = int(np.isinf(values).sum(axis=0))
             part[empty, 0] = 0.0 if code.fill is None else code.fill
@@ -231,10 +227,10 @@ def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: in
     strange = np.flatnonzero(at == -2)
     if len(strange) and unknown == "error":
         found = distinct[cells[strange[0]]]
-        shown = ", ".join(map(repr, code.categories[:10])) + (", ..." if len(code.categories) > 10 else "")
         raise DataError(
             f"column {code.name!r} has {found!r} in row {row + strange[0] + 1:,}, which did not occur when the encoder "
-            f"was fitted; it knows {shown}. Correct the cell, or set unknown='zero' to give it none of these."
+            f"was fitted; it knows {first_few(map(repr, code.categories))}. Correct the cell, or set unknown='zero' to "
+            "give it none of these."
         )
     if len(code.categories) == 2:
         part[:, 0] = at == 1
@@ -255,7 +251,7 @@ def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame) -> tuple[Colu
             counts = pd.Series(np.bincount(cells[cells >= 0], minlength=len(words)), index=words)
             fill = counts.reindex(code.categories, fill_value=0).idxmax()
         else:
-            fill = float(np.nanmean(CONVERTERS[code.used](frame[code.name])))
+            fill = float(np.nanmean(numbers(code.used, frame[code.name])))
         filled.append(replace(code, fill=fill))
     return tuple(filled)
 

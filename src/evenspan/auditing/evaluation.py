@@ -10,12 +10,11 @@ exclude zero even where nothing is there. With :math:`d_p` the difference of a p
 square of its deviations over the draws and q the 95 % quantile of the largest :math:`|d_p^* - d_p| / s_p` of all pairs,
 the gap :math:`\max_p |d_p|` lies between :math:`\max_p (|d_p| - q s_p)` and :math:`\max_p (|d_p| + q s_p)` at least as
 often as stated, and a group of a few rows, whose numbers are noise, hides no gap between two others. The column
-``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant. The
-column ``bound`` says what a gap is at most in the population that the rows were drawn from, with 95 % confidence.
+``noise_q95`` is the distance from the gap to the lower end, the 95 % null quantile: a larger gap is significant.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -27,7 +26,7 @@ from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import block_sums, cells_of, interval, multiplicities, quantiles
 from ..metrics.linear_map import LinearMap
-from ..metrics.population import bound_of_blocks, mean_gap_bound
+from ..metrics.prediction import auc, auc_standard_error
 from ..reconstruction.group_errors import group_matrices
 
 LEVEL = 0.95
@@ -35,12 +34,12 @@ TRAINING, HELD_OUT = "training", "held out"
 #: Rows of every group for each feature below which the group's own directions are not estimated.
 ROWS_A_FEATURE = 10
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
-COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "noise_q95", "bound", "note"]
+COLUMNS = ["attribute", "k", "method", "part", "group", "metric", "value", "low", "high", "noise_q95", "note"]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One number: what, of which group, its interval, the 95 % null quantile, a note, and the most it can be."""
+    """One number: what, of which group, its interval, the 95 % null quantile, and a note."""
 
     metric: str
     value: float
@@ -49,7 +48,6 @@ class Row:
     noise_q95: float = np.nan
     group: str = ""
     note: str = ""
-    bound: float = np.nan
 
 
 class Part:
@@ -111,15 +109,15 @@ class Evaluation:
         self.drawn_average = part.draws @ self.sums.errors.sum(axis=1) / (part.draws @ part.counts.sum(axis=1))
         self._everybody = np.ones((1, part.m))
 
-    def rows(self) -> Iterator[Row]:
-        """All metrics that moments determine."""
+    def rows(self, note: str = "") -> Iterator[Row]:
+        """All metrics that moments determine, the first with a note about the fit."""
         draws, counts = self.part.draws, self.part.counts
         squares, offsets = self.part.about(self.answer.mean)
+        yield replace(_row("average error", self.average, self.drawn_average), note=note)
         yield from self._by_group("error", self.errors, self.drawn_errors)
         explained, drawn = (1.0 - _quotient(one @ self.sums.errors, one @ squares) for one in (self._everybody, draws))
         yield from self._by_group("explained share", explained[0], drawn)
         retained, drawn = (self._retained(one, squares.sum(axis=1), offsets) for one in (self._everybody, draws))
-        yield _row("average error", self.average, self.drawn_average)
         yield _row("retained variance", retained[0], drawn)
         yield from self._differences("error", self.errors, self.drawn_errors)
         yield from self._distances()
@@ -162,14 +160,10 @@ class Evaluation:
         margins = simultaneous(np.abs(drawn - values))
         ends = float((values - margins).max(axis=0)), float((values + margins).max(axis=0))
         yield Row(f"worst {kind}", float(values.max(axis=0)), *ends)
-        bound = np.nan
-        if kind == "error" and self.part.name == HELD_OUT:
-            bound = bound_of_blocks(self.sums.labels, self.sums.counts, self.sums.errors, LEVEL)
-        yield _gap(f"{kind} gap", values[:, None], drawn[:, :, None], bound)
+        yield _gap(f"{kind} gap", values[:, None], drawn[:, :, None])
 
     def _distances(self) -> Iterator[Row]:
-        bound = mean_gap_bound(self.part.plain, self.answer, level=LEVEL)
-        row = _gap("mean distance", self.means, self.drawn_means, bound)
+        row = _gap("mean distance", self.means, self.drawn_means)
         yield row
         # In standard deviations of the representation: a map that discards variance brings all rows closer.
         numbers = np.array([row.value, row.low, row.high, row.noise_q95]) / self._spread(self._everybody)
@@ -192,7 +186,7 @@ def simultaneous(deviations: np.ndarray) -> np.ndarray:
     return float(quantiles(ratios.max(axis=1), [LEVEL])[0]) * size
 
 
-def _gap(metric: str, values: np.ndarray, drawn: np.ndarray, bound: float) -> Row:
+def _gap(metric: str, values: np.ndarray, drawn: np.ndarray) -> Row:
     """The largest distance between the values (G, q) of two groups, drawn (n_boot, G, q) times."""
     deviations, pairs = drawn - values, list(combinations(range(len(values)), 2))
     sizes = np.array([np.linalg.norm(values[g] - values[h]) for g, h in pairs])
@@ -200,7 +194,7 @@ def _gap(metric: str, values: np.ndarray, drawn: np.ndarray, bound: float) -> Ro
         np.column_stack([np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs])
     )
     value, low, high = (float(ends.max(axis=0)) for ends in (sizes, sizes - margins, sizes + margins))
-    return Row(metric, value, max(low, 0.0), high, value - low, bound=bound)
+    return Row(metric, value, max(low, 0.0), high, value - low)
 
 
 def largest_distance(means: np.ndarray) -> np.ndarray:
@@ -217,6 +211,12 @@ def larger_auc(rows: list[Row], G: int) -> Row:
     wider = norm.isf((1.0 - LEVEL) / (2 * tests)) / norm.isf((1.0 - LEVEL) / tests)
     null = 0.5 + wider * (max(row.noise_q95 for row in both) - 0.5)
     return Row("group AUC", found.value, found.low, found.high, null, note=found.note)
+
+
+def auc_row(metric: str, member: np.ndarray, scores: np.ndarray, group: str) -> Row:
+    """An area under the ROC curve with its normal interval about other scored rows."""
+    area, margin = auc(member, scores), norm.isf((1.0 - LEVEL) / 2.0) * auc_standard_error(member, scores)
+    return Row(metric, area, max(area - margin, 0.0), min(area + margin, 1.0), group=group)
 
 
 def paired_difference(one: tuple[float, np.ndarray], other: tuple[float, np.ndarray]) -> tuple[float, float]:

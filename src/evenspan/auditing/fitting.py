@@ -1,6 +1,5 @@
 """The methods of an audit (``evenspan.methods``), fitted to the training set for some numbers of components."""
 
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,13 +30,12 @@ NO_VARIANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A fitted method, or the reason (in ``note``) why there is none; what it warned of, and how long it took."""
+    """A fitted method, or the reason (in ``note``) why there is none; and what it warned of."""
 
     name: str
     k: int
     estimator: SubspaceEstimator | None
     note: str = ""
-    seconds: float = 0.0
 
 
 def chosen_methods(methods: Sequence[str] | str | None, group_counts: Sequence[int]) -> tuple[str, ...]:
@@ -65,8 +63,9 @@ def fit_method(
     directions = rank(moments) if method.equalises in ("errors", "losses") else np.inf
     for k in sizes:
         if k >= directions:
-            why = f"The features of the training set vary in {directions} directions only: no group has an error."
-            found[k] = Fitted(name, k, None, why)
+            found[k] = Fitted(
+                name, k, None, f"The features vary in {directions} directions only: no group has an error."
+            )
             continue
         found[k] = _fit(name, k, method.make(k, seed), moments, points, attribute, seed)
         if found[k].estimator is None and method.stopped is not None:  # an erasure that leaves fewer than k components
@@ -82,12 +81,11 @@ def rank(moments: GroupMoments) -> int:
 
 def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
     method, notes = METHODS[name], []
-    start = time.perf_counter()
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             if method.points:
-                rows = np.random.default_rng((seed, 1)).permutation(points.n)[: method.rows]
+                rows = np.random.default_rng((seed, 1)).permutation(len(points.X))[: method.rows]
                 # With the names of the features, so that the answer knows the columns of the encoder.
                 X = pd.DataFrame(points.X[rows], columns=list(moments.feature_names or range(moments.d)))
                 estimator.fit(X, sensitive_features=points.groups[attribute].to_numpy(dtype=str)[rows])
@@ -96,6 +94,6 @@ def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
             else:
                 estimator.fit_moments(moments)
         except (FairError, np.linalg.LinAlgError) as error:
-            return Fitted(name, k, None, str(error), time.perf_counter() - start)
+            return Fitted(name, k, None, str(error))
     notes += dict.fromkeys(str(warning.message) for warning in heard)
-    return Fitted(name, k, estimator, " ".join(notes), time.perf_counter() - start)
+    return Fitted(name, k, estimator, " ".join(notes))

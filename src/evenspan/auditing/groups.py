@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import DataError, GroupError
-from .columns import ColumnUse, coded, listed, readings, require_plain
+from .columns import ColumnUse, coded, listed, readings
 from .encode import ColumnCode
-from .limits import TABLE
 
-#: A sensitive column of more numbers than these is a quantity, not a group.
-MAX_NUMBERS = 20
+#: A sensitive column of more values than these holds values of another kind, of more numbers than these a quantity.
+MAX_GROUPS, MAX_NUMBERS = 50, 20
 #: The group of the rows whose sensitive cell is missing, where the rule for missing values admits it.
 NO_LABEL = "(missing)"
 #: Joins the names of attributes and the labels of groups to those of their intersection.
@@ -27,13 +26,12 @@ def labels_of(series: pd.Series) -> Labels:
     """The groups of all rows by one sensitive column."""
     codes, words = coded(series)
     numeric = bool(readings(words)) and len(words) > 0
-    if len(words) > (most := MAX_NUMBERS if numeric else TABLE["groups"][0]):
+    if len(words) > (most := MAX_NUMBERS if numeric else MAX_GROUPS):
         raise GroupError(
             f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}; "
             f"needed are at most {most}. Choose another column, or bin it into groups, numbers for instance by "
             f"pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
         )
-    require_plain(f"sensitive column {series.name!r} has the value", words)
     labels, at = np.unique(words.astype(str), return_inverse=True)
     if NO_LABEL in labels:
         raise GroupError(f"sensitive column {series.name!r} has the label {NO_LABEL!r}, which is taken. Rename it.")
@@ -74,7 +72,7 @@ def used_rows(
                 f"missing='mean' or 'indicator'. Missing: {listed(counts)}."
             )
         share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
-        notes.append(f"{share} were dropped because of missing values in {listed(counts)}")
+        notes.append(f"{share} were dropped because of missing values in {listed(counts)}; by group in the table")
     for name in sensitive:
         labels, codes = labels_of(frame[name])
         kept = np.bincount(codes[rows] + 1, minlength=len(labels) + 1)
@@ -83,11 +81,8 @@ def used_rows(
             after = " after rows with missing values were dropped" if len(rows) < n else ""
             raise GroupError(f"sensitive column {name!r} has {only}{after}; needed are two. Choose another column.")
         if len(rows) < n:
-            before = np.bincount(codes + 1, minlength=len(labels) + 1)
-            lost = dict(zip(labels.tolist(), (before - kept)[1:].tolist(), strict=True))
-            shares = (f"{count / m:.1%} of {label}" for (label, count), m in zip(lost.items(), before[1:], strict=True))
-            dropped[name] = lost
-            notes.append(f"dropped by {name}: {', '.join(shares)}")
+            lost = np.bincount(codes + 1, minlength=len(labels) + 1) - kept
+            dropped[name] = dict(zip(labels.tolist(), lost[1:].tolist(), strict=True))
         elif kept[0]:
             notes.append(f"{kept[0]:,} rows without a value of {name} form the group {NO_LABEL}")
         names = np.append(labels, NO_LABEL)  # code -1 is its last entry

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..core.errors import ConfigurationError
+from ..core.inputs import first_few
 
 SETTINGS, REPORT, NOTEBOOK = "settings.json", "report.html", "audit.ipynb"
 
@@ -58,10 +59,11 @@ def _earlier(folder: Path, overwrite: bool) -> set[str]:
         ours, listed = set(), {}
     others = sorted(found - ours - ({SETTINGS} if listed else set()))
     if others and not overwrite:
-        shown = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
         raise ConfigurationError(
-            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since ({shown}). Name "
-            "another folder (-o), or add --overwrite (overwrite=True), which replaces files with the names of a report."
+            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since "
+            f"({first_few(others)}). "
+            "Name another folder (-o), or add --overwrite (overwrite=True), which replaces files with the "
+            "names of a report."
         )
     return ours
 

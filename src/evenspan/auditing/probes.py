@@ -1,21 +1,20 @@
 """What probes find of the group in a representation: fitted to training rows, scored on held-out ones.
 
-Probes see points, not moments: at most ``FITTED`` training rows for each kind of probe, and ``SCORED`` of
-the held-out part, the same for all methods. Intervals have the scored rows resampled, the probe as it is: they do not
-say how another fitting sample, or another probe, would change it. Areas are resampled to first order, by what each row
-contributes.
+Probes see points, not moments: at most ``FITTED`` training rows for each kind of probe, and ``SCORED`` of the held-out
+part, the same for all methods. Intervals are about other scored rows, the probe as it is: they do not say how another
+fitting sample, or another probe, would change it.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import norm
 
 from .. import metrics
 from ..core.answer import FairSubspace
-from ..metrics.bootstrap import interval
 from ..metrics.linear_map import LinearMap, encoder
-from .evaluation import LEVEL, Row
+from .evaluation import LEVEL, Row, auc_row
 from .sample import Points
 
 #: Rows that a probe is fitted to at most (the kernel's time grows with their square), and rows it is scored on.
@@ -26,60 +25,38 @@ LEAST = 10
 
 
 class Probes:
-    """Rows to read, dealt once and read in the representation of every method.
+    """Rows to read, dealt once and read in the representation of every method: points of the training set, held out."""
 
-    ``fitting`` are points of the training set, ``scoring`` held-out ones; ``n_boot`` samples of the scored rows are the
-    same for all methods.
-    """
-
-    def __init__(self, fitting: Points, scoring: Points, attribute: str, n_boot: int, seed: int):
-        self.fitting, self.scoring, self.n_boot, self.seed = fitting, scoring, n_boot, seed
-        names = [points.groups[attribute].to_numpy(dtype=str) for points in (fitting, scoring)]
-        self._labels = sorted({*names[0], *names[1]})
-        self._codes = tuple(np.searchsorted(self._labels, of_part) for of_part in names)
+    def __init__(self, fitting: Points, scoring: Points, attribute: str, seed: int):
         rng = np.random.default_rng((seed, 2))
-        self._orders = rng.permutation(fitting.n), rng.permutation(scoring.n)
-        self._drawn: dict[int, np.ndarray] = {}
+        orders = [rng.permutation(len(points.X))[: max(FITTED.values())] for points in (fitting, scoring)]
+        self._X, self._Z = (points.X[rows] for points, rows in zip((fitting, scoring), orders, strict=True))
+        names = [points.groups[attribute].to_numpy(dtype=str) for points in (fitting, scoring)]
+        self._fitted, self._scored = (one[rows] for one, rows in zip(names, orders, strict=True))
+        self._labels = sorted({*names[0], *names[1]})
 
     def rows(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         """What is found under a map."""
         labels = self._labels[1:] if len(self._labels) == 2 else self._labels
         for kind in metrics.READERS:
             name, found, missing = f"{kind} AUC", [], []
-            at, to = self._orders[0][: FITTED[kind]], self._orders[1][: SCORED[kind]]
-            E, F = self.fitting.X[at] @ encoder(answer), self.scoring.X[to] @ encoder(answer)
+            n, m = FITTED[kind], SCORED[kind]
+            E, F = self._X[:n] @ encoder(answer), self._Z[:m] @ encoder(answer)
             for label in labels:
-                inside, member = (
-                    codes == self._labels.index(label) for codes in (self._codes[0][at], self._codes[1][to])
-                )
+                inside, member = self._fitted[:n] == label, self._scored[:m] == label
                 if min(side.sum(axis=0) for side in (member, ~member, inside, ~inside)) < LEAST:
                     missing.append(label)
                     continue
-                value, drawn = self._area(member, metrics.reader_scores(kind, E, inside, F))
-                low, high = map(float, interval(drawn, LEVEL))
-                found.append((value, low, high, _by_chance(member, len(labels)), label))
+                null, scores = _by_chance(member, len(labels)), metrics.reader_scores(kind, E, inside, F)
+                found.append(replace(auc_row(name, member, scores, label), noise_q95=null))
             note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
             if not found:
                 yield Row(name, np.nan, note=note)
                 continue
             if len(labels) > 1:
-                yield from (Row(name, *one, "This group against all others.") for one in found)
+                yield from (replace(one, note="This group against all others.") for one in found)
                 note = " ".join(filter(None, ("The largest of one group against all others.", note)))
-            yield Row(name, *max(found, key=lambda one: one[0])[:4], note=note)
-
-    def _weights(self, n: int) -> np.ndarray:
-        """How often each of n scored rows is in each sample, (draws, n); the same for all methods."""
-        if n not in self._drawn:
-            rng = np.random.default_rng((self.seed, 3))
-            self._drawn[n] = rng.multinomial(n, np.full(n, 1.0 / n), size=self.n_boot).astype(np.float32)
-        return self._drawn[n]
-
-    def _area(self, member: np.ndarray, scores: np.ndarray) -> tuple[float, np.ndarray]:
-        """The area under the curve (``metrics.auc``), and in every sample to first order in the weights of the rows."""
-        share, weights, right = member.mean(axis=0), self._weights(len(scores)), metrics.placements(member, scores)
-        area = float(right[member].mean(axis=0))
-        influence = (right - area) / np.where(member, share, 1.0 - share)
-        return area, np.clip(area + weights @ influence / len(scores), 0.0, 1.0)
+            yield replace(max(found, key=lambda one: one.value), group="", note=note)
 
 
 def _by_chance(member: np.ndarray, probes: int) -> float:

@@ -9,17 +9,17 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, FairError
-from ..core.inputs import require_memory
-from .columns import EXACT, MAX_CATEGORIES, coded, kept_as_text, number_of, readings, require_plain
+from ..core.inputs import first_few, require_memory
+from ..core.options import flag, none, one_of, whole
+from .columns import EXACT, MARKS, MAX_CATEGORIES, coded, no_such_column, read_numbers, readings
 
 TEXT_FILES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PACKED = (".gz", ".bz2", ".zst")
@@ -31,19 +31,14 @@ TYPED_BYTES, TEXT_BYTES = 10, 6
 #: Texts that stand for a missing value; the last are errors of a spreadsheet.
 _GAPS = "? NA N/A n/a NaN nan -nan NAN None null NULL <NA> \\N #N/A #NA #DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!"
 MISSING = frozenset(["", *_GAPS.split()])
-#: Names that a column gets which has none, here or by pandas.
-UNNAMED = re.compile(r"Unnamed: .*|column \d+")
-#: What to do with a table that does not fit in memory.
-IN_BATCHES = (
-    "Audit rows drawn at random; evenspan.GroupMoments.from_batches sums group moments of all rows, batch by batch."
-)
+#: What the last row of a table calls itself that is none of the rows.
+_TOTAL = re.compile(r"(grand |sub)?(total|sum|mean|average)s?:?|gesamt|summe|insgesamt|mittelwert", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 #: Bytes at the head of a text file by which it is found out how it is written.
 _HEAD = 2**18
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+class Table(NamedTuple):
     """A table in memory: its columns have different names, each is numbers, dates, truth values or texts."""
 
     name: str  # of the file, or "table"
@@ -55,21 +50,6 @@ class Table:
         """The names of the columns."""
         return tuple(self.frame.columns)
 
-    def require(self, names: Iterable[str], argument: str) -> None:
-        """``DataError`` with what may have been meant unless all names are columns."""
-        for name in names:
-            if name not in self.columns:
-                raise DataError(no_such_column(name, self.columns, f"{argument}: {self.name}"))
-
-
-def no_such_column(name: str, columns, where: str, what: str = "column") -> str:
-    """A message that there is no such column, with the one that may have been meant."""
-    lower = {str(column).lower().strip(): str(column) for column in columns}
-    near = get_close_matches(str(name).lower().strip(), list(lower), n=1)
-    hint = f"Did you mean {lower[near[0]]!r}? " if near else ""
-    shown = ", ".join(map(str, columns[:20])) + (f", ... ({len(columns)} in all)" if len(columns) > 20 else "")
-    return f"{where} has no {what} {name!r}. {hint}The {what}s are {shown}."
-
 
 def open_table(
     table, *, decimal: str | None = None, thousands: str | None = None, skip_rows: int = 0, header: bool | None = None
@@ -78,6 +58,12 @@ def open_table(
 
     The options say how numbers are written, how many lines of a file stand above the names, and whether it has names.
     """
+    (one_of(".", ",") | none("to find out")).require("decimal", decimal)
+    (one_of(*MARKS) | none("to find out")).require("thousands", thousands)
+    if decimal and thousands == decimal:
+        raise ConfigurationError(f"decimal={decimal!r}, thousands={thousands!r}; needed is another mark for each.")
+    whole(0).require("skip_rows", skip_rows)
+    (flag() | none("to find out")).require("header", header)
     name, notes, frame = "table", [], table
     if isinstance(table, str | Path):
         path, sheet = split_path(str(table))
@@ -87,21 +73,34 @@ def open_table(
         frame = table.to_pandas()
     if not isinstance(frame, pd.DataFrame):
         raise DataError(f"a {type(table).__name__} is no table; needed is a data frame, or the path of a file.")
+    if frame.size and frame.iloc[-1].isna().all():
+        frame = frame.dropna(how="all")
+        notes.append("the empty rows at the end, and others without any value, were left out")
     if not frame.shape[0] or not frame.shape[1]:
         raise DataError(f"{name} has no {'rows' if frame.shape[1] else 'columns'}; needed is at least one.")
     frame = frame.set_axis([str(column) for column in frame.columns], axis=1)
     if twice := [column for column, times in Counter(frame.columns).items() if times > 1]:
         raise DataError(
-            f"{name} has more than one column named {', '.join(map(repr, twice[:5]))}. Rename them; if the first line "
+            f"{name} has more than one column named {first_few(map(repr, twice))}. Rename them; if the first line "
             "holds data instead of names, say --no-header (header=False)."
         )
-    require_plain(f"{name} has a column", frame.columns)
-    if decimal or thousands:
-        for column in frame.select_dtypes(["object", "string"]):
-            codes, words = coded(frame[column])
-            if len(words) and (found := readings(words, decimal, thousands)) and not kept_as_text(words):
-                frame[column] = np.append([number_of(word, *found[0]) for word in words], np.nan)[codes]
+    if decimal or thousands or "point" in frame.attrs:
+        read_numbers(frame, name, decimal, thousands, notes)
+    if _is_total(frame):
+        raise DataError(f"{name}: the last row looks like the totals or means of those above it. Delete it.")
     return Table(name, frame, tuple(notes))
+
+
+def _is_total(frame: pd.DataFrame) -> bool:
+    """Whether the last row calls itself a total, or most of its numbers, two or more, are sums of those above."""
+    sums = []
+    for column, cell in zip(frame, frame.tail(1).to_numpy(dtype=object)[0], strict=True):
+        if isinstance(cell, str) and _TOTAL.fullmatch(cell) and (frame[column] == cell).sum() == 1:
+            return True
+        if frame[column].dtype.kind in "iuf" and pd.notna(cell):
+            above = frame[column].iloc[:-1]
+            sums.append(cell > above.max() and np.isclose(cell, above.sum()))
+    return 2 <= sum(sums) > len(sums) / 2
 
 
 def split_path(text: str) -> tuple[Path, str]:
@@ -120,7 +119,8 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
     files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
     size = sum(file.stat().st_size for file in files)
     needed = (TEXT_BYTES if kind in TEXT_FILES else TYPED_BYTES) * size
-    require_memory(needed, f"{path.name} ({size:,} bytes)", IN_BATCHES)
+    remedy = "Audit rows drawn at random; evenspan.GroupMoments.from_batches sums moments of all rows, batch by batch."
+    require_memory(needed, f"{path.name} ({size:,} bytes)", remedy)
     try:
         if path.is_dir() or kind in TYPED_FILES:
             frame = TYPED_FILES.get(kind, pd.read_parquet)(path)
@@ -154,8 +154,7 @@ def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes
             raise DataError(no_such_column(sheet, sheets, str(path), "sheet"))
         raw = pd.read_excel(book, sheet or sheets[0], header=None, dtype=object, keep_default_na=False, na_values=[""])
     if not sheet and len(sheets) > 1:
-        first = f"the first of {len(sheets)} sheets, {sheets[0]!r}, was read"
-        notes.append(f"{first}; name another as {path.name}::SHEET")
+        notes.append(f"the first of {len(sheets)} sheets, {sheets[0]!r}, was read; name another as {path.name}::SHEET")
     raw = raw.iloc[skip_rows:].dropna(how="all").dropna(how="all", axis=1)
     raw = raw.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     if len(raw) < 2 - (header is False):
@@ -207,35 +206,13 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
     if data.count(b'"') % 2 and cells.num_rows and any("\n" in str(column[-1]) for column in cells.columns):
         raise DataError(f"{path}: a quotation mark is never closed, so that rows are swallowed. Close or delete it.")
     missing: Counter = Counter()
-    columns, unsure, point = [], {}, False
-    for j, name in enumerate(names):
-        values, marked = (None, False) if decimal == "," or thousands == "." else _plain(cells[j], missing)
-        point |= marked
-        if values is None:
-            codes, words = _words(cells[j], missing)
-            conventions = readings(words, decimal, thousands) if len(words) and not kept_as_text(words) else []
-            values = pd.Categorical.from_codes(codes, words)
-            if len(conventions) == 1:
-                numbers = [number_of(word, *conventions[0]) for word in words]
-                values = np.append(numbers, np.nan)[codes]
-                at = next((i for i, word in enumerate(words) if not word.isdigit()), 0)
-                if conventions[0] != (".", ""):
-                    notes.append(f"{name}: numbers such as {words[at]!r} were read as {numbers[at]:.15g}")
-            elif conventions:
-                unsure[j] = words, conventions
-        columns.append(values)
-    for j, (words, conventions) in unsure.items():
-        if separator == "," and point and (".", "") in conventions:  # other columns have the point for decimals
-            columns[j] = columns[j].astype(float)
-            continue
-        word = next(word for word in words if "," in word or "." in word)
-        mark, (low, high) = "," if "," in word else ".", sorted(number_of(word, *c) for c in conventions)
-        raise DataError(
-            f"{path.name}: is {word!r} in column {names[j]!r} {low:.15g} or {high:.15g}? Every {mark!r} of the column "
-            f"is followed by three digits: say --decimal '{mark}' or --thousands '{mark}' (decimal= or thousands= in "
-            "Python)."
-        )
+    told, columns, point = decimal == "," or thousands == ".", [], False
+    for one in cells.columns:
+        values, marked = (None, False) if told else _plain(one, missing)
+        columns.append(pd.Categorical.from_codes(*_words(one, missing)) if values is None else values)
+        point |= marked and separator == ","
     frame = pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(names, axis=1)
+    frame.attrs["point"] = point  # for read_numbers
     return _named(frame, path.name, header, missing, notes)
 
 
@@ -257,15 +234,21 @@ def _layout(head: str, whole: bool, path: Path, skip_rows: int) -> tuple[str, li
 
     def fit(separator: str) -> tuple[float, int]:
         """The share of rows of the most frequent number of cells, and this number."""
-        sizes = Counter(map(len, cut(separator)[1]))
+        sizes = Counter(map(len, found[separator][1]))
         width, times = sizes.most_common(1)[0] if sizes else (1, 1)
         return (times / sizes.total(), width) if width > 1 and 2 * times > sizes.total() else (0.0, 1)
 
     usual = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
-    separator = asked[1] if asked else max([usual, *_SEPARATORS], key=fit)
-    starts, rows = cut(separator)
+    found = {separator: cut(separator) for separator in ([asked[1]] if asked else [usual, *_SEPARATORS])}
+    separator = max(found, key=fit)
+    starts, rows = found[separator]
     if not rows:
         raise DataError(f"{path} is empty; needed is a line of column names and at least one row.")
+    if max(map(len, rows)) < 2:
+        raise DataError(
+            f"{path.name}: every line is one cell, the first {rows[0][0][:60]!r}; needed are cells separated by "
+            f"{', '.join(_SEPARATORS.values())}. Save it so, or write the separator into a first line such as sep=~."
+        )
     return separator, starts, rows
 
 
@@ -335,14 +318,14 @@ def _names(rows: list[list[str]], lines: list[int], name: str, header: bool | No
             )
     names = [word.strip() or f"column {j}" for j, word in enumerate(first, 1)]
     if empty := [new for new, word in zip(names, first, strict=True) if not word.strip()]:
-        notes.append(f"columns without a name are called by their position: {', '.join(empty[:5])}")
+        notes.append(f"columns without a name are called by their position: {first_few(empty)}")
     return names
 
 
 def _named(frame: pd.DataFrame, name: str, header, missing: Counter, notes: list[str]) -> pd.DataFrame:
     """The frame, unless what was taken for names looks like its first row; notes say which words were missing cells."""
     if told := [f"{word!r} ({count:,})" for word, count in missing.most_common() if word]:
-        notes.append(f"read as missing, besides empty cells: {', '.join(told[:8])}")
+        notes.append(f"read as missing, besides empty cells: {first_few(told)}")
     if header is not None:
         return frame
     values = [word for word in frame.columns if readings([word])]

@@ -24,6 +24,7 @@ from ..methods import METHODS
 from .analyse import Analysis
 from .evaluation import paired_difference
 from .fitting import CLOSED, PCA
+from .page.blocks import plain as n
 from .sample import Sample
 
 #: What a method costs, before and after; accuracy only where there is no AUC.
@@ -196,8 +197,3 @@ def ask_target(sample: Sample) -> str:
         f"Is {' or '.join(map(repr, found[:3]))} what is to be predicted? It is used as a feature now. With --target "
         f"(target={found[0]!r}) the report says how well it can be predicted before and after, and for whom."
     )
-
-
-def n(value: float) -> str:
-    """A number to three digits."""
-    return "0" if abs(value) < 1e-9 else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -1,11 +1,11 @@
 """The audit of a table: what principal components do to its groups, what can be done about it, and which to use."""
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 from sklearn.pipeline import Pipeline
@@ -16,13 +16,11 @@ from ..core.estimator import SubspaceEstimator
 from ..core.inputs import require_generator, whole_number
 from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
 from .fitting import PCA, chosen_methods
-from .limits import TABLE
-from .progress import progress_of
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
-from .sample import Sample, options, read_sample, reading_options
+from .sample import Sample, options, read_sample, silent
 
-if TYPE_CHECKING:
-    from .page.figures import Drawn
+#: Samples for the intervals at most; 1,000 are usual.
+MAX_DRAWS = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +100,7 @@ class Audit:
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
-    def figures(self) -> "dict[str, Drawn]":
+    def figures(self) -> dict:
         """Figures of the report by name; each ``figure`` is yours to change before the report is made."""
         from .page.figures import draw
 
@@ -250,10 +248,10 @@ def audit(
     """
     given = {name: value for name, value in locals().items() if name not in ("table", "progress")}
     asked = require_arguments(**given)
-    tell = progress_of(progress)
+    tell = progress if callable(progress) else _line if progress else silent
     seed = int(require_generator(random_state).integers(2**31))
     reading = {name: value for name, value in given.items() if name not in ("k", "methods", "concern", "n_boot")}
-    sample = read_sample(table, progress=tell, **reading)
+    sample = read_sample(table, tell=tell, **reading)
     names = chosen_methods(methods, [compared_groups(sample, name)[0].moments(name).G for name in sample.attributes])
     most = asked[-1] if asked else 1
     if most > sample.d - 1:
@@ -272,7 +270,18 @@ def audit(
     answers = {one: {concern: recommend(seen, concern) for concern in CONCERNS} for one, seen in found.items()}
     concerns = require_concern(concern)
     lines = [one.line | {"asked": name in concerns} for every in answers.values() for name, one in every.items()]
-    tables = _tables(sample, found) | {"recommendation": pd.DataFrame(lines)}
+    groups = sample.groups.copy()
+    for attribute, seen in found.items():
+        out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(seen.left_out)
+        groups.loc[out, "note"] = "too few rows to be compared: left out of all that follows"
+    rows = pd.concat([seen.rows for seen in found.values()], ignore_index=True)
+    possible = [seen.frontier.rows(name, seen.k) for name, seen in found.items() if seen.frontier is not None]
+    tables = {
+        "columns": sample.columns, "groups": groups, "methods": rows,
+        "pca": rows[rows["method"] == PCA].reset_index(drop=True),
+        "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
+        "recommendation": pd.DataFrame(lines),
+    }  # fmt: skip
     recommended = {one: {name: every[name] for name in concerns} for one, every in answers.items()}
     estimators = {
         (one, *key): fit.estimator
@@ -283,37 +292,28 @@ def audit(
     return Audit(sample, names, settings, tables, recommended, estimators, found)
 
 
+def _line(stage: str, done: float, total: float | None) -> None:
+    if not done:
+        print(stage, file=sys.stderr, flush=True)
+
+
 def require_arguments(
-    *, concern, n_boot, random_state, methods, k, decimal, thousands, skip_rows, header, standardize=True, **reading
-):
+    *, concern, n_boot, random_state, methods, k, decimal=None, thousands=None, skip_rows=0, header=None,
+    standardize=True, **columns,
+):  # fmt: skip
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
-    most, why = TABLE["draws of the bootstrap"]
-    if whole_number("n_boot", n_boot, 20) > most:
-        raise LimitError(f"n_boot={n_boot:,}; needed are at most {most:,} draws: {why}. Ask for fewer.")
+    if whole_number("n_boot", n_boot, 20) > MAX_DRAWS:
+        raise LimitError(
+            f"n_boot={n_boot:,}; needed are at most {MAX_DRAWS:,} draws: the intervals of so many are exact to two "
+            "digits. Ask for fewer."
+        )
     require_generator(random_state)
     chosen_methods(methods, [2])
-    reading_options(decimal=decimal, thousands=thousands, skip_rows=skip_rows, header=header)
-    options(None, **reading)
+    options(None, **columns)
     if k is None:
         return None
     asked = [k] if isinstance(k, str) or not isinstance(k, Iterable) else list(k)
     if not asked:
         raise ConfigurationError("k is empty; needed are whole numbers of components, or None.")
     return tuple(sorted({int(whole_number("k", one, 1)) for one in asked}))
-
-
-def _tables(sample: Sample, found: Mapping[str, Analysis]) -> dict[str, pd.DataFrame]:
-    groups = sample.groups.copy()
-    for attribute, seen in found.items():
-        out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(seen.left_out)
-        groups.loc[out, "note"] = "too few rows to be compared: left out of all that follows"
-    methods = pd.concat([seen.rows for seen in found.values()], ignore_index=True)
-    possible = [seen.frontier.rows(name, seen.k) for name, seen in found.items() if seen.frontier is not None]
-    return {
-        "columns": sample.columns,
-        "groups": groups,
-        "pca": methods[methods["method"] == PCA].reset_index(drop=True),
-        "methods": methods,
-        "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
-    }

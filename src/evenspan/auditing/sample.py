@@ -1,6 +1,7 @@
 """What an audit keeps of a table: moments of every group in blocks of rows, some points, and what was done."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,21 +11,29 @@ from ..core.accumulator import MomentAccumulator
 from ..core.errors import ConfigurationError, DataError
 from ..core.inputs import require_generator, require_memory
 from ..core.moments import GroupMoments
-from ..core.options import flag, none, number, one_of, whole
+from ..core.options import number, one_of
 from ..metrics.bootstrap import assign_blocks
 from .association import columns_table, sentences
-from .columns import MARKS, target_of, target_values, use_of
+from .columns import no_such_column, target_of, target_values, use_of
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import groups_table, holdout_mask, intersection, used_rows
-from .progress import progress_of
-from .read import UNNAMED, Table, open_table
+from .read import Table, open_table
 
+#: Names that a column gets which has none, in ``read`` or by pandas.
+UNNAMED = re.compile(r"Unnamed: .*|column \d+")
 #: Name of the attribute that numbers the blocks in blocked moments.
 BLOCK = "block"
 #: Bytes that the blocked moments of one attribute and part may take before there are fewer blocks, and the fewest.
 MOMENT_BYTES, LEAST_BLOCKS = 2**28, 20
 #: Bytes of the points kept of one part, and entries of the rows that are encoded at a time.
 POINT_BYTES, BATCH_ENTRIES = 2**28, 2**22
+
+#: Hears of each stage of the work, and of how many of its units are done: ``tell(stage, done, total)``.
+Tell = Callable[[str, float, float | None], None]
+
+
+def silent(stage: str, done: float, total: float | None) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +43,6 @@ class Points:
     X: np.ndarray  # (n, d), in final units
     groups: pd.DataFrame  # one column of labels (text) for each attribute, named as the attribute
     y: np.ndarray | None = None  # the target: float64 if it is a number, text if it is a category
-
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.X)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,7 @@ class Sample:
     name: str  # of the file, or "table"
     n_rows: int  # rows seen
     n_used: int  # rows kept after the rule for missing values
-    # One row for each column: column, kind, examples, used as, missing, distinct, measure, association with ATTRIBUTE
+    # One row for each column: column, kind, examples, used as, missing, distinct, association with ATTRIBUTE
     # for each sensitive column, proxy (of which attributes, joined by commas), note.
     columns: pd.DataFrame
     # One row for each group of each attribute: attribute, group, rows, share, fitting, held out, small, dropped, note.
@@ -86,24 +90,22 @@ class Sample:
 def read_sample(
     table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
     standardize: bool = True, holdout: float = 0.3, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
-    min_group: int = 30, random_state=0, progress=False, **reading,
+    min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
     Of each part ``max_points`` rows are kept; groups of fewer than ``min_group`` rows are flagged as small.
     """
-    tell, rng = progress_of(progress), require_generator(random_state)
-    reading_options(**reading)
-    tell.stage("reading the table")
+    rng = require_generator(random_state)
+    tell("reading the table", 0, None)
     table = open_table(table, **reading)
     sensitive, exclude, keep = options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
     frame, uses = table.frame, {}
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
-    tell.stage("reading the columns", len(table.columns))
     for j, name in enumerate(table.columns):
+        tell("reading the columns", j, len(table.columns))
         index = bool(UNNAMED.fullmatch(name)) and (j == 0 or name.startswith("Unnamed"))
         uses[name] = use_of(frame[name], keep=name in keep, index=index, feature=name in features)
-        tell.advance()
     if target is not None:
         uses[target] = target_of(uses[target], frame[target])
     codes = codes_of([uses[name] for name in features], missing)
@@ -117,21 +119,20 @@ def read_sample(
     for name, (labels, _) in groups.items():
         m = min(n_blocks, max(LEAST_BLOCKS, MOMENT_BYTES // (len(labels) * d * d * 8)))
         blocks[name] = _by_part(held, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
+        if (m := int(blocks[name].max(axis=0)) + 1) < n_blocks:
+            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
     most = min(max_points, max(POINT_BYTES // (8 * d), 100))
     chosen = _by_part(held, lambda n: point_rng.permutation(n) < most).astype(bool)
-    for name, m in [(name, int(block.max(axis=0)) + 1) for name, block in blocks.items()]:
-        if m < n_blocks:
-            notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
     if not chosen.all():
         notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
     if missing in ("mean", "indicator"):
         codes = with_fills(codes, frame.iloc[rows[~held]])
 
-    tell.stage("reading the rows", len(rows))
     sums = {(part, name): MomentAccumulator() for part in (False, True) for name in groups}
     points = {False: [], True: []}
     names, step = tuple(name for code in codes for name in code.features), max(BATCH_ENTRIES // d, 256)
     for start in range(0, len(rows), step):
+        tell("reading the rows", start, len(rows))
         at = slice(start, min(start + step, len(rows)))
         X = encode(codes, frame.iloc[rows[at]], row=int(rows[start]))
         for part in (False, True):
@@ -142,14 +143,13 @@ def read_sample(
                     two = pd.DataFrame({BLOCK: blocks[name][at][inside], name: labels[code[at][inside]]})
                     sums[part, name].add(Z, two)
             points[part].append(X[inside & chosen[at]])
-        tell.advance(at.stop - at.start)
     moments = {key: GroupMoments(*sums.pop(key).result()) for key in list(sums)}
     reference = moments[False, sensitive[0]].pooled()
     if standardize:
         moments = {key: moments[key].standardised(reference) for key in moments}
 
-    rule = "error" if missing == "drop" else missing
     left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
+    rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
     parts = {}
@@ -178,16 +178,6 @@ def read_sample(
     )  # fmt: skip
 
 
-def reading_options(decimal=None, thousands=None, skip_rows=0, header=None) -> None:
-    """``ConfigurationError`` unless these say how a file is written."""
-    (one_of(".", ",") | none("to find out")).require("decimal", decimal)
-    (one_of(*MARKS) | none("to find out")).require("thousands", thousands)
-    if decimal and thousands == decimal:
-        raise ConfigurationError(f"decimal={decimal!r}, thousands={thousands!r}; needed is another mark for each.")
-    whole(0).require("skip_rows", skip_rows)
-    (flag() | none("to find out")).require("header", header)
-
-
 def options(table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
     """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
@@ -195,9 +185,9 @@ def options(table: Table | None, sensitive, target, exclude, keep, missing, hold
     roles = {"sensitive": sensitive, "target": targets, "exclude": exclude, "keep": keep}
     taken: dict[str, str] = {}
     for role, columns in roles.items():
-        if table is not None:
-            table.require(columns, role)
         for name in columns:
+            if table is not None and name not in table.columns:
+                raise DataError(no_such_column(name, table.columns, f"{role}: {table.name}"))
             if taken.setdefault(name, role) != role:
                 raise ConfigurationError(f"column {name!r} is named as {taken[name]} and {role}. Name it once.")
     if not sensitive or len(set(sensitive)) < len(sensitive) or BLOCK in sensitive:

@@ -1,7 +1,7 @@
 """What a report is made of: tables of numbers with no more digits than they are worth."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -49,9 +49,3 @@ def words(value: object) -> Cell:
     if isinstance(value, float):
         return Cell(plain(value))
     return Cell(f"{value:,}" if isinstance(value, int) else str(value or "–"))
-
-
-def listed(names: Iterable[str]) -> str:
-    """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
-    *names, last = map(str, names)
-    return f"{', '.join(names)} and {last}" if names else last

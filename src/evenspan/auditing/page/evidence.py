@@ -1,8 +1,5 @@
 """The tables of a report, from the frames of an audit: numbers with their intervals, the user's names as they are."""
 
-from itertools import chain
-
-import numpy as np
 import pandas as pd
 
 from ...methods import METHODS
@@ -33,9 +30,6 @@ class View:
         self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
         self.row, self.methods = self.found.row, list(self.found.held_out)
         self.labels = self.found.held_out[PCA].part.labels
-        self.without = [
-            f"{one}: {self.found.fits[one, self.k].note}" for one in audit.methods if one not in self.methods
-        ]
         self.recommended = [one.method for one in self.answers.values() if one.method]
         self.advised = [name for name in dict.fromkeys(self.recommended) if name != PCA]
 
@@ -77,59 +71,48 @@ def costs(view: View, method: str) -> Table:
     return Table(f"What {method} costs", ["what", "under PCA", f"under {method}"], rows)
 
 
+def _grid(view: View, caption: str, head: str, metrics, lines, chosen=()) -> Table:
+    """One row for each (name, method, group), one column for each of the metrics that was computed."""
+    metrics = [metric for metric in metrics if view.row(metric, group=lines[0][2]) is not None]
+    rows = [[words(name), *(view.cell(one, method, group=group) for one in metrics)] for name, method, group in lines]
+    return Table(caption, [head, *metrics], rows, chosen)
+
+
 def under_pca(view: View) -> Table:
     """Every group under standard PCA, the largest error first."""
-    metrics = [metric for metric in BY_GROUP if view.row(metric, group=view.labels[0])]
     order = sorted(view.labels, key=lambda label: -view.row("error", group=label)["value"])
-    rows = [[words(label), *(view.cell(metric, group=label) for metric in metrics)] for label in order]
-    return Table(f"Groups of {view.name} under PCA with k = {view.k}, on held-out rows", ["group", *metrics], rows)
+    caption = f"Groups of {view.name} under PCA with k = {view.k}, on held-out rows"
+    return _grid(view, caption, "group", BY_GROUP, [(label, PCA, label) for label in order])
 
 
 def side_by_side(view: View) -> Table:
     """All methods at one number of components on held-out rows."""
-    metrics = [metric for metric in ALL_ROWS if view.row(metric) is not None]
-    rows = [
-        [words(method), words(METHODS[method].equalises), *(view.cell(metric, method) for metric in metrics)]
-        for method in view.methods
-    ]
     caption = f"All methods for {view.name} with k = {view.k}, on held-out rows; recommended ones are shaded"
-    return Table(caption, ["method", "equalises", *metrics], rows, view.recommended)
+    found = _grid(view, caption, "method", ALL_ROWS, [(name, name, "") for name in view.methods], view.recommended)
+    rows = [[row[0], words(METHODS[row[0].text].equalises), *row[1:]] for row in found.rows]
+    return found._replace(columns=["method", "equalises", *found.columns[1:]], rows=rows)
 
 
 def decisions(view: View) -> Table:
     """What one classifier of the target does to every group, on PCA and what is recommended (or matches means)."""
-    metrics = [metric for metric in DECISIONS if view.row(metric) is not None]
     others = view.recommended or [name for name in view.methods if METHODS[name].equalises == "means"][:1]
-    rows = [
-        [words(f"{method}, {label or 'all rows'}"), *(view.cell(metric, method, group=label) for metric in metrics)]
-        for method in dict.fromkeys([PCA, *others])
-        for label in ("", *view.labels)
-    ]
+    pairs = [(method, label) for method in dict.fromkeys([PCA, *others]) for label in ("", *view.labels)]
+    lines = [(f"{method}, {label or 'all rows'}", method, label) for method, label in pairs]
     caption = f"One classifier of {view.audit.settings['target']}, by group of {view.name}, on held-out rows"
-    return Table(caption, ["representation, rows", *metrics], rows)
+    return _grid(view, caption, "representation, rows", DECISIONS, lines)
 
 
 def bounds(view: View) -> Table:
-    """The smallest value of each criterion: under PCA, reached at best, and certified."""
-    rows = []
-    for name, curve in view.found.frontier.curves.items():
-        (x, first), (end, last) = curve.points[0], curve.points[-1]
-        least = float(curve.least(np.array([end]))[0])
-        # Against the average error under PCA, what rounding leaves of zero is zero.
-        values = [0.0 if abs(value) < 1e-9 * x else float(value) for value in (first, last, least)]
-        rows.append([words(name), *map(words, values), number(end / x - 1.0 if x else np.nan, percent=True)])
-    heads = ["what", "under PCA", "smallest reached", "certified: at least", "then the average error rises by"]
-    return Table(f"How small each can be for {view.name} with k = {view.k}, training set", heads, rows)
+    """The ends of the frontier: each criterion under PCA and its smallest value, and what is certified."""
+    ends = view.found.frontier.rows(view.name, view.k)
+    ends = ends[ends["label"].ne("") & ends["curve"].ne("own best")].drop(columns=["attribute", "k"])
+    names = {"curve": "what", "label": "where", "x": "average error", "y": "value", "bound": "certified: at least"}
+    return whole(ends.rename(columns=names), f"How small each can be for {view.name} with k = {view.k}, training set")
 
 
 def both_parts(view: View) -> Table:
-    """Gaps on the training set and on held-out rows, and what they are at most in the population."""
-    shown = [("error gap", TRAINING), ("error gap", HELD_OUT), ("mean distance", TRAINING), ("mean distance", HELD_OUT)]
-    rows = []
-    for method in view.methods:
-        cells = [(view.cell(*one), words(view.row(*one)["bound"])) for one in ((m, method, part) for m, part in shown)]
-        (training, _), *others = cells  # errors of training rows have no bound
-        rows.append([words(method), training, *chain(*others)])
-    heads = ["method", "error gap, training", "error gap, held out", "in the population at most"]
-    heads += ["distance of means, training", "at most", "distance of means, held out", "at most"]
-    return Table(f"Training set, held-out rows and population for {view.name} with k = {view.k}", heads, rows)
+    """Gaps on the training set and on held-out rows."""
+    pairs = [(metric, part) for metric in ("error gap", "mean distance") for part in (TRAINING, HELD_OUT)]
+    rows = [[words(method), *(view.cell(one, method, part) for one, part in pairs)] for method in view.methods]
+    heads = ["method", *(f"{metric}, {part}" for metric, part in pairs)]
+    return Table(f"Training set and held-out rows for {view.name} with k = {view.k}", heads, rows)

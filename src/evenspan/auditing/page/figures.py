@@ -19,7 +19,7 @@ from ..evaluation import TRAINING
 from ..fitting import PCA
 from ..recommend import CONCERNS
 from ..writing import file_names
-from .blocks import listed, plain
+from .blocks import plain
 from .evidence import View
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ def _frontier(view: View) -> Drawn:
     (x, y), (end, least) = curve.points[0], curve.points[-1]
     alt = f"From PCA ({plain(x)}, {name} {plain(y)}) to the smallest {name}: {plain(least)} at {plain(end)}."
     far = [method for method in points if method not in near]
-    return Drawn("frontier", view.name, figure, alt, f" Too far away for the frame: {listed(far)}." if far else "")
+    return Drawn("frontier", view.name, figure, alt, f" Too far away for the frame: {', '.join(far)}." if far else "")
 
 
 def _near(line: np.ndarray, point: tuple[float, float]) -> bool:

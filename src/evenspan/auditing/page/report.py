@@ -8,7 +8,7 @@ from importlib import resources
 from importlib.metadata import version
 
 from .. import writing
-from . import blocks, evidence
+from . import evidence
 
 
 def render(audit) -> str:
@@ -25,13 +25,10 @@ def render(audit) -> str:
         audit=audit,
         sample=audit.sample,
         settings=audit.settings,
-        columns=audit.tables["columns"],
         views=[evidence.View(audit, attribute) for attribute in audit.sample.attributes],
         evidence=evidence,
-        listed=blocks.listed,
         base64=b64encode,
         files={wanted: name for name, wanted in writing.transformers(audit).items()},
-        command="" if audit.settings["table"] == writing.FRAME else writing.command(audit.settings),
         version=version("evenspan"),
         versions={name: version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn")},
     )
