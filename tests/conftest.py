@@ -103,7 +103,7 @@ kleindessner2023,Toy table,Toy Income,INLP,MMD^2,10,,,,,,n/a
 #: Parameters, one cell that prints them, and one that runs three units.
 CELLS = {
     "parameters": 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"',
-    "work": 'print(dataset, k, scale, quick, profile)\nassert k != 13, "thirteen"',
+    "work": "print(dataset, k, scale, quick, profile)",
     "run": """from compendium import protocol
 from toy_project.protocol import METHODS, SEED, judged
 study = protocol.study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
