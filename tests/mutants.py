@@ -28,6 +28,7 @@ AREAS = {
     "evenspan/reconstruction/min_max.py": ("core/test_min_max.py",),
     "evenspan/reconstruction/robust_exact.py": ("core/test_robust_exact.py",),
     "evenspan/reconstruction/joint_diagonalisation.py": ("core/test_joint_diagonalisation.py",),
+    "evenspan/clustering/base_kernels.py": ("core/test_kernels.py",),
     "evenspan/clustering/row_update.py": ("core/test_row_update.py",),
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
@@ -78,6 +79,7 @@ evenspan/core/answer.py
     return X @ A - offset @ A  =>  return X @ A + offset @ A
 evenspan/core/linalg.py
     if not difference <= rtol * largest:  =>  if False:
+    return 0.5 * (S + transposed) if  =>  return S if
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]  =>  return values[:k], vectors[:, :k]
 evenspan/core/streams.py
     labelled != n:  =>  labelled < n:
@@ -146,6 +148,9 @@ evenspan/reconstruction/robust_exact.py
 evenspan/reconstruction/joint_diagonalisation.py
     V = np.divide(-numerator, squares,  =>  V = np.divide(numerator, squares,
     if value < best[0]:  =>  if value > best[0]:
+evenspan/clustering/base_kernels.py
+    row -= (own + means) - mean  =>  row -= own - mean
+    2.0 ** (number - UNIT_WIDTH)  =>  2.0 ** (number - 8)
 evenspan/clustering/row_update.py
     self.fair[target, group] += self.weight  =>  self.fair[target, group] -= self.weight
     self.q[source] += k - 2.0 * (  =>  self.q[source] += k + 2.0 * (

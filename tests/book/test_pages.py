@@ -9,8 +9,9 @@ every page.
 
 import pytest
 
-from compendium import paths, provenance
+from compendium import paths
 
+from ..conftest import TURN
 from .axe import by_night, look_at
 
 pytestmark = pytest.mark.browser
@@ -21,7 +22,6 @@ PAGES = sorted(
 ) or ["index.html"]  # of a book that is not built, one page is skipped
 #: Folders of pages that one template makes, of which one in so many is visited.
 SAMPLED, ONE_IN = ("reference/api/", "data/cards/", "experiments/"), 6
-TURN = int.from_bytes(provenance.commit()[0].encode(), "big")
 #: One page of each kind: text, derivation beside code, executed experiment, wide tables, lists, search.
 KINDS = """index.html yours/choose.html papers/kleindessner2023/derivation.html
     experiments/kleindessner2023-table.html papers/rathore2025/findings.html reference/api.html

@@ -1,9 +1,6 @@
 """What kernels, graphs and clusterers refuse beyond ``test_voice.py``, and the words: seen, needed, what to do."""
 
-import warnings
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -20,7 +17,6 @@ from evenspan import (
 from evenspan.clustering import base_kernel, center_and_normalise, kernel_neighbour_graph, twelve_kernels
 from evenspan.core import inputs
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, FairError, GroupError, LimitError
-from evenspan.core.inputs import RowOrderWarning
 from evenspan.core.kernels import resolve_kernel
 
 from .samples import draw
@@ -111,15 +107,6 @@ def test_refusals_say_what_was_seen_what_was_needed_and_what_to_do(name):
         act()
     assert isinstance(told.value, FairError)
     assert [part for part in parts if part not in str(told.value)] == []
-
-
-def test_rows_in_another_order_are_told():
-    table, groups = pd.DataFrame(X), pd.Series(GROUPS, index=np.arange(80)[::-1])
-    with pytest.warns(RowOrderWarning, match="paired by position"):
-        FairnessFirstClustering(3).fit(table, sensitive_features=groups)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        FairnessFirstClustering(3).fit(table, sensitive_features=groups.to_numpy())
 
 
 def test_memory_that_is_not_there_is_named_with_what_avoids_it(monkeypatch):

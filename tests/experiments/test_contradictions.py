@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.experiments.test_paper_judges import ANSWERS
 
 from compendium import claim_rules, paths
 from compendium.claim_rules import HOLDS, IN_PART, NOT_SO, Answer, rule, rules
@@ -27,13 +28,13 @@ class Asked(dict):
         return super().__getitem__(name)
 
 
-def test_every_rule_is_asked_for(monkeypatch):
+def test_every_claim_has_its_answer_and_every_rule_is_asked_for(monkeypatch):
     """By the answers and checks, which are computed here, and by the pages; one that does not exist is an error."""
     have, asked = rules(), set()
     named = {claim: Asked(claim, some, asked) for claim, some in have.items()}
     monkeypatch.setattr(claim_rules, "rules", lambda: named)
-    for _, answer in claims.registered().values():
-        answer()
+    found = claims.claims().set_index("id")[["printed", "here"]].fillna("").apply(tuple, axis=1).to_dict()
+    assert found == {claim: pair for pair, names in ANSWERS.items() for claim in names.split()}
     contradictions.resolved()
     for path in (*(paths.root() / "book").rglob("*.md"), *(paths.root() / "notebooks").rglob("*.ipynb")):
         asked |= set(re.findall(r'rule\(\\?"([^"\\]+)\\?", \\?"([^"\\]+)\\?"\)', path.read_text(encoding="utf-8")))

@@ -1,7 +1,9 @@
-"""A reader changes a cell of a notebook and runs it in Jupyter's kernel: what it shows is the consequence of that."""
+"""A reader changes a cell of a notebook and runs it: what it shows is the consequence of that."""
 
+import functools
 import json
 import re
+from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -9,14 +11,14 @@ import pandas as pd
 import papermill
 import pytest
 
-from compendium import paths, provenance
-from compendium.protocol import COMPUTED
+from compendium import paths
+from compendium.catalogue import experiment
+from compendium.protocol import COMPUTED, cells
 from compendium.store import read_results
 
 #: By notebook and edit what is replaced by what, and whose rows it changes (all methods if none is named).
 NOTEBOOKS = {
     "rathore2025/tables": {
-        "method": ('    "StandardPCA": (', '    "mine": (StandardPCA(), women),\n{}', "mine"),
         "setting": (
             '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="pooled"',
             '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="identity"',
@@ -27,37 +29,44 @@ NOTEBOOKS = {
         "evaluation": ("values = rathore2025.judged(moments, W)", "values = rathore2025.judged(women, W)", ""),
     },
     "kleindessner2023/illustration": {
-        "method": ('    "PCA": StandardPCA(k, center="none"),', '{}\n    "mine": StandardPCA(k),', "mine"),
         "setting": ('"Fair PCA": FairPCA(k, center="none")', '"Fair PCA": FairPCA(k)', "Fair PCA"),
         "data": ("    return data.stretched_group((2023, draw))", "    return data.stretched_group((7, draw))", ""),
         "seeds": ("range(draws)", "range(3, draws)", ""),
         "evaluation": ("np.linalg.norm(points.X - points.X @ V @ V.T)", "2 * {}", ""),
     },
 }
+METHOD = "kleindessner2023/illustration", '    "PCA": StandardPCA(k, center="none"),', '{}\n    "mine": StandardPCA(k),'
 CASES = [(name, edit) for name, edits in NOTEBOOKS.items() for edit in edits]
-#: Of each kind of edit one notebook, another one with every commit, and all of them with --exhaustive.
-TURN = int.from_bytes(provenance.commit()[0].encode(), "big")
-KINDS = {edit: [case for case in CASES if case[1] == edit] for _, edit in CASES}
-CHOSEN = [cases[TURN % len(cases)] for cases in KINDS.values()]
 
 
-def run(name: str, folder, old: str = "", new: str = "", *, twice: str = ""):
-    """Rows, note and outputs of a notebook with ``old`` in a cell replaced, or a cell with ``twice`` run twice."""
+def edited(name: str, folder, old: str, new: str, *, twice: str = "") -> Path:
+    """The notebook with ``old`` in a cell replaced, and a cell with ``twice`` there two times."""
     notebook = nbformat.read(paths.root() / f"notebooks/{name}.ipynb", as_version=4)
-    cells = [cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source]
-    if old:
-        (cell,) = cells
-        cell.source = cell.source.replace(old, new.replace("{}", old))
+    (cell,) = (cell for cell in notebook.cells if cell.cell_type == "code" and old in cell.source)
+    cell.source = cell.source.replace(old, new.replace("{}", old))
     if twice:
         (place,) = (place for place, cell in enumerate(notebook.cells) if twice in cell.source)
         notebook.cells.insert(place, nbformat.v4.new_code_cell(notebook.cells[place].source))
-    said = f"results.to_pickle({str(folder / 'rows.pkl')!r})\nprint(study.note())"
-    notebook.cells.append(nbformat.v4.new_code_cell(said))
     nbformat.write(notebook, folder / "edited.ipynb")
+    return folder / "edited.ipynb"
+
+
+def in_kernel(path: Path):
+    """Rows, note and outputs of a notebook in Jupyter's kernel."""
+    notebook, rows = nbformat.read(path, as_version=4), path.with_suffix(".pkl")
+    notebook.cells.append(nbformat.v4.new_code_cell(f"results.to_pickle({str(rows)!r})\nprint(study.note())"))
+    nbformat.write(notebook, path)
     quiet = {"progress_bar": False, "log_output": False, "cwd": str(paths.root()), "kernel_name": "python3"}
-    done = papermill.execute_notebook(str(folder / "edited.ipynb"), str(folder / "out.ipynb"), **quiet)
+    done = papermill.execute_notebook(str(path), None, **quiet)
     shown = [json.dumps(output) for cell in done.cells[:-1] for output in cell.get("outputs", ())]
-    return pd.read_pickle(folder / "rows.pkl"), done.cells[-1].outputs[0]["text"], " ".join(shown)
+    return pd.read_pickle(rows), done.cells[-1].outputs[0]["text"], " ".join(shown)
+
+
+def here(name: str, path: Path | str):
+    """Rows and note of a notebook without a kernel."""
+    entry = experiment(name.replace("/", "-"))
+    space = cells(entry.model_copy(update={"notebook": str(path)}), entry.complete({}))
+    return space["results"], space["study"].note()
 
 
 @pytest.fixture
@@ -71,32 +80,29 @@ def offline(monkeypatch, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in paths.data().rglob("*") if path.is_file()} == before
 
 
-@pytest.fixture(scope="module")
-def unedited(tmp_path_factory):
+@functools.cache
+def unedited(name: str) -> pd.DataFrame:
     """The rows of a notebook without an edit."""
-    known = {}
-
-    def rows(name):
-        if name not in known:
-            known[name] = run(name, tmp_path_factory.mktemp("unedited"))[0]
-        return known[name]
-
-    return rows
+    return here(name, f"notebooks/{name}.ipynb")[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "edit"),
-    [pytest.param(*case, marks=[] if case in CHOSEN else pytest.mark.exhaustive) for case in CASES],
-)
-def test_an_edit_counts(name, edit, offline, unedited, tmp_path):
-    old, new, method = NOTEBOOKS[name][edit]
-    rows, note, shown = run(name, tmp_path, old, new)
+def assert_own(rows, note):
     assert "was edited (it begins with" in note
     assert set(rows["source"]) == {COMPUTED}
-    if edit == "method":
-        assert "mine" in set(rows["method"])
-        assert len(re.findall(r">\s*mine\b", shown)) >= 1, "in no table and no figure"
-        return
+
+
+def test_in_a_kernel_a_method_of_ones_own_is_in_rows_tables_and_figures(offline, tmp_path):
+    rows, note, shown = in_kernel(edited(METHOD[0], tmp_path, *METHOD[1:]))
+    assert_own(rows, note)
+    assert "mine" in set(rows["method"])
+    assert re.search(r">\s*mine\b", shown), "in no table and no figure"
+
+
+@pytest.mark.parametrize(("name", "edit"), CASES)
+def test_an_edit_counts(name, edit, offline, tmp_path):
+    old, new, method = NOTEBOOKS[name][edit]
+    rows, note = here(name, edited(name, tmp_path, old, new))
+    assert_own(rows, note)
     before = unedited(name)
     if edit in ("list of k", "seeds"):
         assert len(rows) < len(before)
@@ -114,7 +120,7 @@ def test_an_edit_counts(name, edit, offline, unedited, tmp_path):
 def test_layout_and_a_cell_that_runs_twice_are_no_edits(offline, tmp_path):
     """And as published nothing is lost of what is stored, and what was computed is that to a millionth."""
     name, line = "kleindessner2023/illustration", "from evenspan import FairPCA, StandardPCA"
-    rows, note, _ = run(name, tmp_path, line, f"# estimators\n\n{line}  # of the library")
+    rows, note, _ = in_kernel(edited(name, tmp_path, line, "# estimators\n\n{}  # of the library", twice=line))
     assert "This run is your own" not in note
     stored = read_results(name.replace("/", "-"))
     assert len(stored) == len(rows)
@@ -122,4 +128,3 @@ def test_layout_and_a_cell_that_runs_twice_are_no_edits(offline, tmp_path):
     both = rows[rows["source"] == COMPUTED].astype({"split": str}).merge(stored.astype({"split": str}), on=key)
     assert len(both) > 50
     np.testing.assert_allclose(both["value_x"], both["value_y"], rtol=1e-6, atol=1e-9)
-    assert "This run is your own" not in run(name, tmp_path, twice=line)[1]

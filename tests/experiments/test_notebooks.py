@@ -15,6 +15,7 @@ import pytest
 from compendium import own
 from compendium.catalogue import catalogue, experiment
 from compendium.papers.lee2023 import scale
+from compendium.papers.rathore2025 import protocol as rathore2025
 from compendium.protocol import cells
 from evenspan.core.errors import ConfigurationError, FairError
 
@@ -139,11 +140,14 @@ def _threads(workers):
 
 
 @pytest.fixture
-def small_clusters(monkeypatch):
-    """Clusters of threads that reduce tables of two chunks; those of a page are processes (``test_lee2023_scale``)."""
-    made = scale.generated
+def small(monkeypatch, few_portraits, short_games):
+    """Clusters of threads that reduce tables of two chunks, few images, short games, and two ranks."""
+    made, ranks = scale.generated, rathore2025.ranks
     monkeypatch.setattr(scale, "generated", lambda d, rows, chunks: made(d, rows, min(chunks, 2)))
     monkeypatch.setattr(scale, "clusters", _threads)
+    monkeypatch.setattr(rathore2025, "ranks", lambda *given: [*ranks(*given)][:2])
+    with few_portraits(), short_games():
+        yield
 
 
 @pytest.fixture
@@ -205,9 +209,9 @@ def test_what_is_no_method_is_refused_in_one_sentence(file, monkeypatch):
     assert own.stated(f"{file}:Mine") != before, "an edited file is another run"
 
 
-@pytest.mark.usefixtures("small_clusters")
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("name", catalogue())
-def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_portraits, file, tmp_path, monkeypatch):
+def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, file, tmp_path, monkeypatch):
     entry, setting, kind = experiment(name), SETTINGS[name], CLASSES.get(name, "Mine")
     if "groups" in setting:
         rng = np.random.default_rng(0)
@@ -226,8 +230,7 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, few_
         make(self, data, *given, **named)
 
     monkeypatch.setattr(IPython.display.HTML, "__init__", kept)
-    with few_portraits():
-        space = cells(entry, setting, all_of_it=True)
+    space = cells(entry, setting, all_of_it=True)
     results, study = space["results"], space["study"]
     assert results["value"].notna().any()
     assert not study.compared

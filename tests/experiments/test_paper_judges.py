@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from compendium.ledger.claims import claims
 from compendium.papers.vu2022.linear_separation import distance, linear_separation, linear_svm, principal_axes
 from compendium.papers.zhou2024.protocol import JointCounts, judge_clustering
 from evenspan import GroupMoments, StandardPCA, metrics
@@ -127,8 +126,3 @@ ANSWERS = {
     ("not judged", "not judged"): "K05",
     ("not judged", ""): "R25",
 }
-
-
-def test_every_claim_has_its_answer():
-    found = claims().set_index("id")[["printed", "here"]].fillna("").apply(tuple, axis=1).to_dict()
-    assert found == {claim: pair for pair, names in ANSWERS.items() for claim in names.split()}

@@ -231,8 +231,9 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
 
     for layout in (lambda s: f"# a remark\n\n{s}  # and another\n", lambda s: s.replace("over=[", "over=[\n    ")):
         assert edited(layout)["study"].own == ""
-    for profile in ("embedded", "full"):
+    for profile in ("full", "embedded"):
         space = edited(fewer, profile)
+        assert space["study"].compared == [], "what these cells have stored is no published result"
         assert space["study"].own == "cell 3 was edited (it begins with 'from compendium import protocol')"
         assert set(space["results"]["source"]) == {"computed"}
         assert len(space["results"]) == 9, "not one stored row"

@@ -111,7 +111,7 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(cells_of):
     def means(name):
         stored = read_results("vu2022-tables", dataset="energy", k=3, method=name)
         rows = stored.pivot(index="split", columns=["protocol", "metric"], values="value")[asked]
-        for seed in SEEDS[:2]:
+        for seed in SEEDS[:1]:
             method, parts = methods[name], parts_of(datasets.load("energy"), seed)
             answer, _, train, test = protocol.fit_split(method, "energy", parts, 3, seed)
             found = dict(zip(places, (protocol.judged(answer, train, sample) for sample in (test, train)), strict=True))

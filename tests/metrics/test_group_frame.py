@@ -72,6 +72,11 @@ def first_mean(moments, subspace):
     return moments.means[0, 0] - 20.0
 
 
+def inverse_error(moments, subspace):
+    """Of values whose ratios to all rows are the inverse ones the smallest ratio is another."""
+    return 1.0 / metrics.group_errors(moments, subspace)[0]
+
+
 def residuals(estimator, X):
     return ((X - estimator.inverse_transform(estimator.transform(X))) ** 2).sum(axis=1)
 
@@ -81,14 +86,16 @@ def test_members_mean_what_they_mean_in_fairlearn(rows, pca, several):
     X, groups = rows
     groups = groups.assign(place=np.arange(380) % 2)
     shared = {"sensitive_features": groups[["colour", "place"]] if several else groups["colour"]}
-    several_metrics = {"first": lambda y, p: np.mean(p), "error": lambda y, p: np.mean(y)}
+    several_metrics = {
+        "first": lambda y, p: np.mean(p), "error": lambda y, p: np.mean(y), "inverse": lambda y, p: 1.0 / np.mean(y),
+    }  # fmt: skip
     for single in (True, False):
         theirs = MetricFrame(
             metrics=several_metrics["first"] if single else several_metrics,
             y_true=residuals(pca, X), y_pred=X[:, 0] - 20.0, **shared,
         )  # fmt: skip
-        ours = GroupFrame(metrics=first_mean if single else {"first": first_mean, "error": "error"}, estimator=pca, X=X,
-                          **shared)  # fmt: skip
+        named = {"first": first_mean, "error": "error", "inverse": inverse_error}
+        ours = GroupFrame(metrics=first_mean if single else named, estimator=pca, X=X, **shared)
         assert ours.sensitive_levels == theirs.sensitive_levels
         pairs = [(ours.by_group, theirs.by_group), (ours.overall, theirs.overall)]
         for name, method in itertools.product(("difference", "ratio"), ("between_groups", "to_overall")):
