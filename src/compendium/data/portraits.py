@@ -13,7 +13,7 @@ from numbers import Integral
 import numpy as np
 
 from evenspan.core.errors import ConfigurationError
-from evenspan.core.inputs import whole_number
+from evenspan.core.options import whole
 from evenspan.core.streams import Stream
 
 #: Height and width of CelebA's aligned images, its training images, and its share of images with eyeglasses.
@@ -33,7 +33,7 @@ class PortraitStream(Stream):
 
     def __init__(self, n_rows, *, size=CELEBA_SIZE, share=CELEBA_SHARE, seed=0, batch_size=256, glasses="drawn"):
         _check(size, share, glasses)
-        self.n_rows, self.batch_size = whole_number("n_rows", n_rows, 1), whole_number("batch_size", batch_size, 1)
+        self.n_rows, self.batch_size = whole(1).require("n_rows", n_rows), whole(1).require("batch_size", batch_size)
         self.size, self.share, self.seed, self.glasses = tuple(size), share, seed, glasses
         self.n_features = 3 * size[0] * size[1]
         self.labels = np.array([0, 1])  # known before the first pair of glasses is met

@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from ..core.errors import ComponentsError, ConfigurationError, LimitError
 from ..core.estimator import SubspaceEstimator
-from ..core.inputs import require_generator, whole_number
+from ..core.inputs import require_generator
+from ..core.options import whole
 from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
 from .fitting import PCA, chosen_methods
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
@@ -303,11 +304,8 @@ def require_arguments(
 ):  # fmt: skip
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
-    if whole_number("n_boot", n_boot, 20) > MAX_DRAWS:
-        raise LimitError(
-            f"n_boot={n_boot:,}; needed are at most {MAX_DRAWS:,} draws: the intervals of so many are exact to two "
-            "digits. Ask for fewer."
-        )
+    if whole(20).require("n_boot", n_boot) > MAX_DRAWS:
+        raise LimitError(f"n_boot={n_boot:,}; at most {MAX_DRAWS:,} draws are needed for two digits. Ask for fewer.")
     require_generator(random_state)
     chosen_methods(methods, [2])
     options(None, **columns)
@@ -316,4 +314,4 @@ def require_arguments(
     asked = [k] if isinstance(k, str) or not isinstance(k, Iterable) else list(k)
     if not asked:
         raise ConfigurationError("k is empty; needed are whole numbers of components, or None.")
-    return tuple(sorted({int(whole_number("k", one, 1)) for one in asked}))
+    return tuple(sorted({int(whole(1).require("k", one)) for one in asked}))

@@ -12,7 +12,6 @@ import pandas as pd
 from scipy import sparse
 
 from .errors import ConfigurationError, DataError, FairWarning, FeatureTypeError, LimitError
-from .options import whole
 
 #: What features may be: finite numbers up to this in size (root mean square of a column) ...
 LARGEST = 1e30
@@ -165,11 +164,6 @@ def length(table) -> int | None:
         return int(table.shape[0]) if hasattr(table, "shape") else len(table)
     except (TypeError, IndexError):
         return None
-
-
-def whole_number(name: str, value, least: int) -> int:
-    """The value as an int; ``ConfigurationError`` naming the argument unless it is a whole number, and no smaller."""
-    return int(whole(least).require(name, value))
 
 
 def require_generator(random_state) -> np.random.Generator:

@@ -19,8 +19,9 @@ from numpy.lib.recfunctions import repack_fields
 from ..core.answer import FairSubspace
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import label_text
-from ..core.inputs import require_generator, whole_number
+from ..core.inputs import require_generator
 from ..core.moments import GroupMoments
+from ..core.options import whole
 from .linear_map import LinearMap, encoder
 
 #: The attribute that names the block of a row among the sensitive features.
@@ -80,7 +81,7 @@ def assign_blocks(n: int, n_blocks: int, random_state=None) -> np.ndarray:
     >>> np.bincount(assign_blocks(10, 4, random_state=0))
     array([3, 3, 2, 2])
     """
-    n, n_blocks = whole_number("n", n, 1), whole_number("n_blocks", n_blocks, 2)
+    n, n_blocks = whole(1).require("n", n), whole(2).require("n_blocks", n_blocks)
     if n_blocks > n:
         raise ConfigurationError(f"n_blocks={n_blocks} for {n} rows; needed is at most one block for each row.")
     return require_generator(random_state).permutation(np.arange(n) % n_blocks)
@@ -116,7 +117,7 @@ def block_sums(moments: GroupMoments, subspace: FairSubspace | LinearMap, attrib
 
 def multiplicities(m: int, n_boot: int, random_state=None) -> np.ndarray:
     """How often (n_boot, m) each of m blocks is drawn, in ``n_boot`` samples of m blocks with replacement."""
-    m, n_boot = whole_number("m", m, 2), whole_number("n_boot", n_boot, 1)
+    m, n_boot = whole(2).require("m", m), whole(1).require("n_boot", n_boot)
     return require_generator(random_state).multinomial(m, np.full(m, 1.0 / m), size=n_boot)
 
 
@@ -135,7 +136,8 @@ def resampled(moments: GroupMoments, draws: np.ndarray, attribute: str | None = 
     bounds = np.searchsorted(group[order], np.arange(G + 1))
     sums = []
     for rows in (order[a:b] for a, b in pairwise(bounds)):
-        squares = moments.scatters[rows] + moments.counts[rows, None, None] * _outer(shifted[rows])
+        outer = shifted[rows, :, None] * shifted[rows, None, :]
+        squares = moments.scatters[rows] + moments.counts[rows, None, None] * outer
         sums.append((block[rows], moments.counts[rows], shifted[rows], squares.reshape(len(rows), d * d)))
     for draw in draws:
         found = [_merged(draw[at], counts, means, squares) for at, counts, means, squares in sums]
@@ -203,10 +205,6 @@ def _merged(times: np.ndarray, counts: np.ndarray, means: np.ndarray, squares: n
     mean = weights @ means / n
     d = len(mean)
     return n, mean, (times @ squares).reshape(d, d) - n * np.outer(mean, mean)
-
-
-def _outer(rows: np.ndarray) -> np.ndarray:
-    return rows[:, :, None] * rows[:, None, :]
 
 
 def _quotient(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, GroupError
 from ..core.groups import attribute_columns, positions
-from ..core.inputs import first_few, length, require_generator, warn_of_order, whole_number
+from ..core.inputs import first_few, length, require_generator, warn_of_order
 from ..core.moments import GroupMoments
-from ..core.options import one_of
+from ..core.options import one_of, whole
 from .bootstrap import BLOCK, assign_blocks, block_sums, multiplicities, quantiles, resampled
 from .linear_map import GROUP_METRICS, linear_map, one_group
 
@@ -131,7 +131,7 @@ class GroupFrame:
         columns = [(name, metric, answer) for answer in answers.values() for name, metric in named.items()]
         self._values, self._samples = _values(groups, self._labels, columns), None
         if blocks is not None:
-            self._samples = _sampled(blocked, self._labels, columns, whole_number("n_boot", n_boot, 1), blocks[1])
+            self._samples = _sampled(blocked, self._labels, columns, whole(1).require("n_boot", n_boot), blocks[1])
             self.interval()  # a group in too few blocks is told here, not when the intervals are asked for
 
     @property
@@ -248,7 +248,14 @@ def input_moments(X, moments, sensitive_features, sample_weight, *, fitted, bloc
     make = _from_rows if moments is None else _from_moments
     made, names = make(X if moments is None else moments, sensitive_features, sample_weight, blocks)
     for one in fitted.values():
-        _require_features(made, one)
+        if made.d != (d := len(linear_map(one).mean)):
+            raise DataError(f"the rows have {made.d} features, the estimator was fitted to {d}. Pass the same ones.")
+        wanted = tuple(getattr(one, "feature_names_in_", ()))
+        if wanted and made.feature_names not in (None, wanted):
+            seen, fitted_to = first_few(made.feature_names), first_few(wanted)
+            raise DataError(
+                f"the features are {seen}; the estimator was fitted to {fitted_to}. Pass them in this order."
+            )
     return made, names
 
 
@@ -276,16 +283,6 @@ def _from_moments(moments, sensitive_features, sample_weight, blocks) -> tuple[G
         seen = f"sensitive_features={sensitive_features!r} with moments"
         raise GroupError(f"{seen}; needed are names of their attributes, which are {', '.join(others) or 'none'}.")
     return moments.marginal(*([BLOCK] if blocks is not None else []), *chosen), chosen
-
-
-def _require_features(moments: GroupMoments, fitted) -> None:
-    d = len(linear_map(fitted).mean)
-    if moments.d != d:
-        raise DataError(f"the rows have {moments.d} features, the estimator was fitted to {d}. Pass the same features.")
-    names = getattr(fitted, "feature_names_in_", None)
-    if names is not None and moments.feature_names is not None and tuple(names) != moments.feature_names:
-        seen, fitted_to = first_few(moments.feature_names), first_few(names)
-        raise DataError(f"the features are {seen}; the estimator was fitted to {fitted_to}. Pass these in this order.")
 
 
 def _named_metrics(metrics) -> dict[str, str | Callable]:

@@ -106,16 +106,6 @@ def group_explained_variance(moments: GroupMoments, answer) -> np.ndarray:
     return np.array([explained_variance(alone, answer.V) for alone in each])
 
 
-def mean_distance(moments: GroupMoments, answer) -> np.ndarray:
-    """Length of the mean of the group's coordinates, (G,): how far its mean lies from c in the representation."""
-    return np.linalg.norm((moments.means - answer.mean) @ encoder(answer), axis=1)
-
-
-def count(moments: GroupMoments, answer) -> np.ndarray:
-    """Rows, or the sum of their weights, (G,)."""
-    return np.array(moments.counts, dtype=np.float64)
-
-
 def one_group(moments: GroupMoments, g: int) -> GroupMoments:
     """The moments of the group at position g alone."""
     at = slice(g, g + 1)
@@ -148,6 +138,6 @@ GROUP_METRICS: Mapping[str, Callable[[GroupMoments, object], np.ndarray]] = {
     "loss": loss,
     "relative error": relative_error,
     "explained variance": group_explained_variance,
-    "mean distance": mean_distance,
-    "count": count,
+    "mean distance": lambda moments, answer: np.linalg.norm((moments.means - answer.mean) @ encoder(answer), axis=1),
+    "count": lambda moments, answer: np.array(moments.counts, dtype=np.float64),
 }

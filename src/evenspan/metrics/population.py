@@ -45,8 +45,8 @@ from sklearn.base import clone
 
 from ..core.errors import ConfigurationError, FairWarning, GroupError
 from ..core.groups import label_text
-from ..core.inputs import whole_number
 from ..core.moments import GroupMoments
+from ..core.options import whole
 from .bootstrap import BLOCK, block_sums, cells_of, resampled
 from .linear_map import encoder, linear_map
 
@@ -159,7 +159,7 @@ def error_gap_bound(
             "folds=None with moments of rows that it was not fitted to."
         )
     labels, block, _ = cells_of(moments, attribute)
-    m, folds = int(block.max(axis=0)) + 1, whole_number("folds", folds, 2)
+    m, folds = int(block.max(axis=0)) + 1, whole(2).require("folds", folds)
     if folds > m:
         raise ConfigurationError(f"folds={folds} of {m} blocks; needed is a block for each fold at least.")
     errors, again = np.empty((m, len(labels))), clone(fitted)

@@ -52,11 +52,6 @@ class Family:
         x = float(np.sqrt(2.0) * np.sin(angle + np.pi / 4))
         return x, float(np.cos(angle) - self.shares[self.worse] * x)
 
-    def smallest_gap(self) -> float:
-        """A lower bound on the absolute difference of the errors, over all projections of this rank."""
-        low, high = self.joint.extreme_gaps()
-        return float(max(low, -high, 0.0))
-
     def mean_error_bound(self, gap: float, alpha: float) -> float:
         """A lower bound on the mean error of every projection that has e_w - e_b at most ``gap``."""
         for near in (alpha, 1e-3, 1e-5, 1e-7):  # at 0, where only the difference counts, nothing is said of the mean
@@ -152,7 +147,7 @@ class DisparityFairPCA(ReconstructionEstimator):
         require_two_groups(moments, "DisparityFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")
         family = Family(matrices, moments.counts / moments.n, k)
         V, alpha, evaluations = self._search(family, self.constrained)
-        reached = errors(matrices, V)
+        reached, (low, high) = errors(matrices, V), family.joint.extreme_gaps()
         e_w, e_b = reached[family.order]
         over = max(float(reached.max(axis=0)) - family.cap, 0.0)
         # Relative to the cap; where k components lose nothing, the cap is rounding and the data have the size.
@@ -169,7 +164,7 @@ class DisparityFairPCA(ReconstructionEstimator):
         learnt = {
             "alpha_": alpha,
             "gap_": float(np.ptp(reached, axis=0)),
-            "smallest_gap_": family.smallest_gap(),
+            "smallest_gap_": float(max(low, -high, 0.0)),  # no projection of this rank has a smaller one
             "cap_": family.cap,
             "converged_": True,
             "n_iter_": evaluations,

@@ -243,13 +243,11 @@ class _Splitting:
         share = self.radius / size
         return share * X + (1.0 - share) * self.inside
 
-    def _penalty(self, X):
-        squares = [np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots]
-        return self.mu * (sum(squares) if self.total else max(squares, default=0.0))
-
     def _judge(self, X, multipliers):
         """The value of X, the bound of the multipliers, and the size of the two terms of the value."""
-        gain, loss = float((self.A * X).sum(axis=None)), self._penalty(X)
+        squares = [np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots]
+        loss = self.mu * (sum(squares) if self.total else max(squares, default=0.0))
+        gain = float((self.A * X).sum(axis=None))
         H, extra = self.A, 0.0
         if self.penalised:
             Ys = multipliers[:2]

@@ -30,9 +30,8 @@ from typing import Literal
 import numpy as np
 
 from ..core.errors import ConfigurationError
-from ..core.inputs import whole_number
 from ..core.linalg import eigenpairs, require_symmetric
-from ..core.options import number, one_of
+from ..core.options import number, one_of, whole
 
 #: Steps that the quasi-Newton direction remembers.
 MEMORY = 10
@@ -295,7 +294,7 @@ def joint_diagonalise(
     one_of(*MAX_ITER).require("mode", mode)
     one_of("stop", "skip").require("undefined", undefined)
     number(0, 1, high_open=True).require("rtol", rtol)
-    steps = MAX_ITER[mode] if max_iter is None else whole_number("max_iter", max_iter, 1)
+    steps = MAX_ITER[mode] if max_iter is None else whole(1).require("max_iter", max_iter)
     matrices = require_symmetric(matrices, "the stack of matrices", ndim=3)
     U = start_basis(matrices, init, weights, orthonormal=mode == "orthogonal")
     floor = ROUNDING * float(np.vdot(matrices, matrices))

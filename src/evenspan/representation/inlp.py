@@ -118,7 +118,9 @@ class INLP(ErasingEstimator):
         shares = np.array([majority_share(part) for part in parts])
         Q, accuracies, XP = np.zeros((d, 0)), [], np.empty(X.shape)
         while True:
-            _erase(X, mean, Q, XP)
+            for rows in gen_batches(len(X), 4096):  # centred, and without their part in the span of Q
+                np.subtract(X[rows], mean, out=XP[rows])
+                XP[rows] -= (XP[rows] @ Q) @ Q.T
             if not accuracies:
                 unit = max(float(np.linalg.norm(XP)) / np.sqrt(XP.size), 1.0)
             weights, found = [], []
@@ -154,13 +156,6 @@ class INLP(ErasingEstimator):
             "majority_share_": float(shares[worst]),
             "converged_": silent,
         }
-
-
-def _erase(X: np.ndarray, mean: np.ndarray, Q: np.ndarray, out: np.ndarray) -> None:
-    """The rows of X, centred and without their part in the span of Q."""
-    for rows in gen_batches(len(X), 4096):
-        np.subtract(X[rows], mean, out=out[rows])
-        out[rows] -= (out[rows] @ Q) @ Q.T
 
 
 def _extend(Q: np.ndarray, W: np.ndarray) -> np.ndarray:

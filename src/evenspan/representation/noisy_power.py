@@ -70,16 +70,11 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
     sums = products[-G:].astype(np.float64)
     if not np.isfinite(sums).all():  # one bad entry spoils the sum of its column
         refuse_entries(X, None)
-    squares = _squared_distances(X, origin) if operand.squares else 0.0
+    squares, step = 0.0, max(BLOCK_ENTRIES // X.shape[1], 1)  # a few rows at a time: no copy is large
+    for part in (X[start : start + step] - origin for start in range(0, len(X) if operand.squares else 0, step)):
+        squares += float(np.einsum("qd,qd->q", part, part).sum(axis=0, dtype=np.float64))
     slab_products = products[:-G].reshape(len(slabs), W.shape[1], X.shape[1]).transpose(0, 2, 1)
     return BlockSums(totals[-G:].copy(), sums, slab_products, squares, len(X))
-
-
-def _squared_distances(X: np.ndarray, origin: np.ndarray) -> float:
-    """Sum of the squared distances of the rows from the origin, a few rows at a time: no copy is large."""
-    step = max(BLOCK_ENTRIES // X.shape[1], 1)
-    parts = (X[start : start + step] - origin for start in range(0, len(X), step))
-    return sum(float(np.einsum("qd,qd->q", part, part).sum(axis=0, dtype=np.float64)) for part in parts)
 
 
 def about(product: np.ndarray, total: np.ndarray, count: float, shift: np.ndarray, W: np.ndarray) -> np.ndarray:
@@ -219,7 +214,9 @@ class FairPowerMethod:
                 f"products of the rows overflow {self.W.dtype}: the values are too large. Rescale the data."
             )
         gap, change, ritz = self.phase == "gap", 0.0, None
-        skipped = gap and self._lacks_a_group(block.counts)
+        needed = max(self.min_group, 2.0 if self.center == "group" else 1.0)
+        parts = (block.counts[chosen].sum(axis=0) for c in self.contrasts for chosen in (c.inside, c.outside))
+        skipped = gap and any(rows < needed for rows in parts)
         counts = tuple(float(count) for count in block.counts)
         if skipped and self.on_missing == "carry":
             self.carried = block
@@ -236,10 +233,6 @@ class FairPowerMethod:
         self.counts = self.counts + block.counts
         self.sums = self.sums + block.sums
         self.squares += block.squares if self.phase == "gap" else 0.0
-
-    def _lacks_a_group(self, counts: np.ndarray) -> bool:
-        needed = max(self.min_group, 2.0 if self.center == "group" else 1.0)
-        return any(counts[chosen].sum(axis=0) < needed for c in self.contrasts for chosen in (c.inside, c.outside))
 
     def _shift(self) -> np.ndarray:
         """From the origin to the point about which second moments are taken."""
