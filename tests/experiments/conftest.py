@@ -37,6 +37,14 @@ def cells_of():
     return cells_of
 
 
+@contextmanager
+def put(module, name, value):
+    """A block in which a module has another value."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, name, value)
+        yield
+
+
 @pytest.fixture(scope="session")
 def few_portraits():
     """A block in which readers learn from 300 portraits and are judged on as many; a page has some thousands."""
@@ -45,13 +53,7 @@ def few_portraits():
     def stream(size, seed, rows, **options):
         return made(size, seed, min(rows, 300) if seed in few else rows, **options)
 
-    @contextmanager
-    def block():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(images, "stream", stream)
-            yield
-
-    return block
+    return lambda: put(images, "stream", stream)
 
 
 @pytest.fixture(scope="session")
@@ -62,13 +64,7 @@ def short_games():
     def short(estimator, *given, **options):
         return fit(clone(estimator).set_params(**few.get(type(estimator), {})), *given, **options)
 
-    @contextmanager
-    def block():
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(protocol, "fit", short)
-            yield
-
-    return block
+    return lambda: put(protocol, "fit", short)
 
 
 @pytest.fixture(autouse=True)

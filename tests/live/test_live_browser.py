@@ -174,7 +174,7 @@ def test_keys_alone_on_a_telephone(visit):
     done(page)
     assert page.locator(".live-own").count() > 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    editor = page.locator(".live-cell .cm-content").first
+    editor = page.get_by_label("Code of cell 1", exact=True)  # the parameters, whose code is not folded
     editor.focus()
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")  # not kept by the editor

@@ -65,13 +65,6 @@ def test_points_lie_on_and_in_the_set(known):
         assert (normals @ beyond - values).min(axis=0) < -1e-6 * joint.scale
 
 
-def test_a_method_without_answer_keeps_its_reason():
-    found = explorer.moments("ecoli")
-    (row,) = explorer.method_points(found, [found.d - 1], ["Null-it-out PCA"]).itertuples()
-    assert row.error_0 is None
-    assert "components" in row.reason
-
-
 @pytest.mark.browser
 @pytest.mark.parametrize(("name", "k"), CASES)
 def test_the_optimum_is_that_of_the_library(page, name, k):

@@ -48,13 +48,6 @@ def test_what_was_found_agrees_with_what_is_known(facts):
     assert set(table.index[~table["new rows"].astype(bool)]) == {"FairSC", "FMKKM"}
 
 
-def test_a_message_is_printed_once_with_its_class(capsys):
-    with told(UserWarning):
-        for _ in range(3):
-            warnings.warn("look out", UserWarning, stacklevel=1)
-    assert capsys.readouterr().out == "UserWarning: look out\n"
-
-
 def test_silence_and_anything_else_are_errors_of_the_page():
     for expected, said in (([GroupError], "to give GroupError and gave nothing"), ([], "gave nothing")):
         with pytest.raises(ExecutionError, match=said), told(*expected):

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..core.errors import ConfigurationError
-from ..core.inputs import first_few
 
 SETTINGS, REPORT, NOTEBOOK = "settings.json", "report.html", "audit.ipynb"
 
@@ -60,10 +59,9 @@ def _earlier(folder: Path, overwrite: bool) -> set[str]:
     others = sorted(found - ours - ({SETTINGS} if listed else set()))
     if others and not overwrite:
         raise ConfigurationError(
-            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since "
-            f"({first_few(others)}). "
-            "Name another folder (-o), or add --overwrite (overwrite=True), which replaces files with the "
-            "names of a report."
+            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since (the first is "
+            f"{others[0]}). Name another folder (-o), or add --overwrite (overwrite=True), which replaces files with "
+            "the names of a report."
         )
     return ours
 

@@ -305,7 +305,7 @@ def require_arguments(
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
     if whole(20).require("n_boot", n_boot) > MAX_DRAWS:
-        raise LimitError(f"n_boot={n_boot:,}; at most {MAX_DRAWS:,} draws are needed for two digits. Ask for fewer.")
+        raise LimitError(f"n_boot={n_boot:,}; needed are at most {MAX_DRAWS:,} draws. Ask for fewer.")
     require_generator(random_state)
     chosen_methods(methods, [2])
     options(None, **columns)
