@@ -82,8 +82,11 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
                 name = waiting.pop()
                 here, there = context.Pipe(duplex=False)
                 process = context.Process(target=_work, args=(work, name, there))
+                # What asks to end in the middle of a fork would be lost in its hooks: it comes afterwards.
+                signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
                 process.start()
                 running[here] = name, process
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
                 there.close()
             for here in wait(list(running)):
                 name, process = running.pop(here)
@@ -107,6 +110,7 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
 
     for number in SIGNALS:  # this process says nothing; the one that started it does
         signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         there.send(work(name))

@@ -59,9 +59,9 @@ def _earlier(folder: Path, overwrite: bool) -> set[str]:
     others = sorted(found - ours - ({SETTINGS} if listed else set()))
     if others and not overwrite:
         raise ConfigurationError(
-            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since (the first is "
-            f"{others[0]}). Name another folder (-o), or add --overwrite (overwrite=True), which replaces files with "
-            "the names of a report."
+            f"{folder} holds {len(others)} file(s) that no audit wrote, or that were changed since "
+            f"({', '.join(others[:5])}). Name another folder (-o), or add --overwrite (overwrite=True), which replaces "
+            "files with the names of a report."
         )
     return ours
 
