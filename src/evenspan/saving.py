@@ -46,7 +46,7 @@ def save(estimator, path) -> None:
     Guarantees
     ----------
     What ``load`` gives transforms as the estimator does, to the last bit on the same machine. The file holds what
-    ``fit`` learnt: for kernel methods rows of the fitting sample, for clusterings a label for each of them.
+    ``fit`` learnt: for kernel methods rows of the training sample, for clusterings a label for each of them.
 
     Examples
     --------

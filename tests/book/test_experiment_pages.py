@@ -148,6 +148,7 @@ def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):
     ]
     monkeypatch.setattr(experiment_page, "ledger", lambda: pd.DataFrame(rows))
     assert experiment_page.takeaway(experiment("vu2022-tables"), "biodeg") == (
-        "Of 3 printed numbers 1 as described, 1 not reproduced, 1 not a test (chance agreement 50 %)."
+        '<p class="takeaway">Of 3 printed numbers 1 as described, 1 not reproduced, 1 not a test'
+        " (chance agreement 50 %).</p>\n"
     )
     assert experiment_page.takeaway(experiment("vu2022-tables"), "letter") == ""

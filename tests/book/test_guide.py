@@ -37,7 +37,6 @@ def section(page: str, title: str) -> str:
 
 def texts() -> dict[str, str]:
     found = {f"yours/{name}": (ROOT / "book" / "yours" / f"{name}.md").read_text(encoding="utf-8") for name in GUIDE}
-    found["index"] = section((ROOT / "book" / "index.md").read_text(encoding="utf-8"), "Your own data")
     found["README"] = section((ROOT / "README.md").read_text(encoding="utf-8"), "Your own data")
     return found
 

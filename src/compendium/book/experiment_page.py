@@ -21,7 +21,7 @@ from nbformat import NotebookNode, v4
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
-from ..ledger.claims import claims, registered
+from ..ledger.claims import badge, claims, registered
 from ..ledger.page import raw, slug
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Result
@@ -167,25 +167,27 @@ def cost(entry: Experiment) -> str:
 
 
 def takeaway(entry: Experiment, execution: str) -> str:
-    """The result of an execution: counts of its printed numbers, or else the answers to the claims that it bears on."""
+    """The result of an execution: counts of its printed numbers, or else the claims that it bears on, each answered."""
     rows = ledger()
     rows = rows[(rows["experiment"] == entry.id) & (rows["execution"] == execution)]
     if len(rows):
         row = tally(rows, ["experiment"]).iloc[0]
         counted = ", ".join(f"{row[one.value]:.0f} {one.value}" for one in Result if row[one.value])
         chance = f" (chance agreement {100 * row['chance agreement']:.0f} %)" if row["tested"] else ""
-        return f"Of {len(rows)} printed numbers {counted}{chance}."
+        return f'<p class="takeaway">Of {len(rows)} printed numbers {counted}{chance}.</p>\n'
     if entry.published or entry.paper == "compendium":
         return ""
     mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
-    return " ".join(f"Claim {row['id']}: {row['answer']}." for row in mine.to_dict("records"))
+    answers = (
+        f"<li>{html.escape(row['claim'])} ({row['id']}) {badge(row['answer'])}</li>" for row in mine.to_dict("records")
+    )
+    return f'<ul class="takeaway">{"".join(answers)}</ul>\n' if len(mine) else ""
 
 
 def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     """The takeaway, from cells of the notebook that are tagged for it and from the ledger, and the true parameters."""
     own = [output["data"]["text/html"] for cell in cells if not _in_place(cell) for output in cell.outputs]
-    texts = [*(re.sub(r"</?p[^>]*>", "", one) for one in own), html.escape(takeaway(entry, execution))]
-    said = " ".join(filter(None, texts))
+    said = " ".join(re.sub(r"</?p[^>]*>", "", one) for one in own)
     values, given = entry.execution(execution), entry.executions[execution]
     line = ", ".join(f"{key} = {value}" for key, value in (given or values).items())
     items = "".join(f"<li><code>{html.escape(f'{key} = {value!r}')}</code></li>" for key, value in values.items())
@@ -193,6 +195,7 @@ def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     again = html.escape(f"python -m compendium run {entry.id}{options}")
     return raw(
         (f'<p class="takeaway">{said}</p>\n' if said else "")
+        + takeaway(entry, execution)
         + f'<details class="parameters"><summary>Parameters: {html.escape(line)}</summary>\n<ul>{items}</ul>\n'
         f"<p>Run it again: <code>{again}</code></p><p>Full run of all: {cost(entry)}</p></details>"
     )

@@ -52,10 +52,11 @@ html_theme.sidebar_secondary.remove: true
 
 {raw(f'<p class="ledger-state">{escape(ledger_state.sentence(numbers))}</p>')}
 
-Below: [tables](#table-by-table), [all numbers](#all-numbers), [claims](#claims-of-the-papers). The
-[results](ch-verdicts), the [chance agreement](ch-chance) and the grades are explained in one place; the chapter
-*Experiments* of each paper says of every column of its tables which procedure it is. With scripts `ledger.html#vu2022`
-opens this page with one paper's tables, numbers and claims.
+The ledger compares every number that the papers print with ours: [table by table](#table-by-table) as pictures, and
+[number by number](#all-numbers). It also lists the [claims of the papers](#claims-of-the-papers). The chapter
+[Certificates and results](ch-verdicts) explains the four results, the grades and the [chance agreement](ch-chance). The
+chapter *Experiments* of each paper names the procedure behind each column of its tables. The address
+`ledger.html#vu2022` shows one paper.
 
 ## By paper
 
@@ -66,7 +67,7 @@ opens this page with one paper's tables, numbers and claims.
 (table-by-table)=
 ## Table by table
 
-One field for each number. A field leads to its row below, and to those beside it.
+Each field is one printed number. Select a field to see its row.
 
 {raw(ledger_heat.legend())}
 
@@ -75,17 +76,17 @@ One field for each number. A field leads to its row below, and to those beside i
 (all-numbers)=
 ## All numbers
 
-{len(frame):,} numbers. A deviation is ours minus published: beside the result in per cent of the published number, and
-in units of the last printed digit and in standard deviations. The first link of a row is its address, which does not
-change; [how to cite a number](ch-cite).
+{len(frame):,} numbers. A deviation is our number minus the published one: in per cent of the published number beside
+the result, in units of the last printed digit, and in standard deviations. The first link of a row is its permanent
+address; [how to cite a number](ch-cite).
 
 {raw(f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>{chr(10)}{table}')}
 
 {others}(claims-of-the-papers)=
 ## Claims of the papers
 
-{len(judged)} claims. An answer is computed, never typed, with the numbers beside it. Where the printed tables
-contradict the text, the [errata](findings/errata) say so.
+{len(judged)} claims. Each answer is computed and stands beside the numbers that it follows from. Where the printed
+tables contradict the text, the [errata](findings/errata) say so.
 
 {raw(_claims(judged))}
 """

@@ -2,7 +2,7 @@
 
 Probes see points, not moments: at most ``FITTED`` training rows for each kind of probe, and ``SCORED`` of the held-out
 part, the same for all methods. Intervals are about other scored rows, the probe as it is: they do not say how another
-fitting sample, or another probe, would change it.
+training sample, or another probe, would change it.
 """
 
 from collections.abc import Iterator

@@ -91,12 +91,12 @@ class NearestCentre:
     def predict(self, X) -> np.ndarray:
         """The cluster whose centre is nearest to each row, with a kernel in its feature space.
 
-        Groups play no part: on the fitting sample the answer need not be ``labels_``, which pay for fairness.
+        Groups play no part: on the training sample the answer need not be ``labels_``, which pay for fairness.
 
         Parameters
         ----------
         X : array-like or DataFrame of shape (m, d)
-            New rows, or their kernel values (m, n) with the fitting sample if ``kernel="precomputed"``.
+            New rows, or their kernel values (m, n) with the training sample if ``kernel="precomputed"``.
 
         Returns
         -------

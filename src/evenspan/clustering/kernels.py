@@ -149,7 +149,7 @@ class KernelInput(NearestCentre):
         return DenseGram(K)
 
     def _remember(self, X: np.ndarray, gram: Gram, labels: np.ndarray) -> None:
-        """What ``predict`` needs: the fitting sample, and the squared lengths of the centres in the feature space."""
+        """What ``predict`` needs: the training sample, and the squared lengths of the centres in the feature space."""
         sizes = np.bincount(labels)
         self.squared_centers_ = gram.sums(labels, len(sizes)).within(labels) / sizes**2
         self.X_fit_ = self.kernel_.anchors(X, np.arange(len(X)))

@@ -46,7 +46,7 @@ class FairWarning(UserWarning):
 
 
 class SurplusComponentsWarning(FairWarning):
-    """Some components carry no variance on the fitting sample."""
+    """Some components carry no variance on the training sample."""
 
 
 class SingleGroupWarning(FairWarning):

@@ -77,7 +77,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         moments : GroupMoments
-            The moments of the fitting sample.
+            The moments of the training sample.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._warn_surplus(overall)
         return self
 
-    def _warn_surplus(self, overall: float, where: str = "on the fitting sample") -> None:
+    def _warn_surplus(self, overall: float, where: str = "on the training sample") -> None:
         if surplus := int((self.explained_variance_ <= 1e-12 * overall).sum(axis=0)):
             k = len(self.components_)
             warn_caller(
@@ -144,7 +144,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Points with the features of the fitting sample.
+            Points with the features of the training sample.
 
         Returns
         -------

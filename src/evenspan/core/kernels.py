@@ -59,7 +59,7 @@ class Kernel:
         return self.name in ("rbf", "linear") or (self.name == "polynomial" and self.params.get("coef0", 1.0) >= 0)
 
     def anchors(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """What ``block`` needs to know of some rows of the fitting sample: the points, or their positions in it."""
+        """What ``block`` needs to know of some rows of the training sample: the points, or their positions in it."""
         return rows if self.name == "precomputed" else X[rows]
 
     def block(self, X: np.ndarray, anchors: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class Kernel:
         return values
 
     def matrix(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """The symmetric kernel matrix of some rows of the fitting sample, or of all."""
+        """The symmetric kernel matrix of some rows of the training sample, or of all."""
         rows = np.arange(len(X)) if rows is None else rows
         return require_symmetric(self.block(X[rows], self.anchors(X, rows)), f"the {self.name} kernel")
 

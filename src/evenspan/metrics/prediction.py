@@ -79,7 +79,7 @@ def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> 
     unknown = [label for label in seen.tolist() if label not in labels.tolist()]
     if unknown or len(seen) < 2:
         raise GroupError(
-            f"the scored sample has the groups {', '.join(map(label_text, seen))}, the fitting sample "
+            f"the scored sample has the groups {', '.join(map(label_text, seen))}, the training sample "
             f"{', '.join(map(label_text, labels))}; needed are at least two of the fitted ones and no others."
         )
     truth = positions(seen, labels)[seen_codes]

@@ -96,7 +96,7 @@ def operator_errors(
     P : ndarray of shape (d, d)
         The map. Its rank is not looked at: an operator of full rank is not a representation in k dimensions.
     mean, scale : ndarray of shape (d,)
-        Of the fitting sample; the points are divided by the scale first, if one is given, and judged in these units.
+        Of the training sample; the points are divided by the scale first, if one is given, and judged in these units.
     centring : {"fitted", "group"}
         c is ``mean``, or the mean of each group.
     means : ndarray of shape (G, d), optional

@@ -254,7 +254,7 @@ class ConvexFairPCA(ReconstructionEstimator):
 
     Guarantees
     ----------
-    On the fitting sample. With the linear constraint alone X is a projector, exact by an eigenspace and at most one
+    On the training sample. With the linear constraint alone X is a projector, exact by an eigenspace and at most one
     multiplier, and the distance of the projected means is at most delta. With the penalty only X is
     certified: its components need not meet the constraint. The penalty is lowered by making X fractional, up to
     :math:`(k/d) I`, where the components say nothing; ``CollapsedRelaxationWarning`` tells when the k-th eigenvalue is

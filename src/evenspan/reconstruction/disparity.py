@@ -111,7 +111,7 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Guarantees
     ----------
-    On the fitting sample, without the constraint, the difference is zero or ``smallest_gap_``,
+    On the training sample, without the constraint, the difference is zero or ``smallest_gap_``,
     and no projection with at most this difference has a smaller mean error. With the constraint no error exceeds the
     cap, and no projection that respects the cap and leaves the same group worse off has a smaller difference.
     Closing the difference can leave both groups worse off than PCA does.

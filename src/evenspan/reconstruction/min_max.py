@@ -133,7 +133,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Guarantees
     ----------
-    On the fitting sample no projection of rank k has an objective below ``certificate_.dual``. For two groups the gap
+    On the training sample no projection of rank k has an objective below ``certificate_.dual``. For two groups the gap
     is closed to rounding error, at tied eigenvalues too, and losses are then equal; errors are equal unless one group's
     own components are the answer. For more groups no exact method is known: the semidefinite relaxation is solved and
     its answer rounded. The gap closes where that answer is a projector; elsewhere it says how far the best rounding

@@ -61,7 +61,7 @@ class StandardPCA(SubspaceEstimator):
 
     Guarantees
     ----------
-    No projection of rank k leaves a smaller squared error on the fitting sample. Nothing is promised about groups.
+    No projection of rank k leaves a smaller squared error on the training sample. Nothing is promised about groups.
 
     Complexity
     ----------

@@ -14,7 +14,7 @@ from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, require
 
 
 class IncompleteErasureWarning(FairWarning):
-    """A linear classifier still tells the groups apart on the fitting sample after the erasure."""
+    """A linear classifier still tells the groups apart on the training sample after the erasure."""
 
 
 #: Options of the methods that erase a space and take components of what survives.

@@ -75,7 +75,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     attributes, numeric_attributes, on_single_group : as in ``FairPCA``
         What is compared, and the quantities that every output becomes uncorrelated with.
     n_landmarks, random_state : int, optional, and int, Generator or None, default 0
-        Represent points by their kernel values with so many random rows of the fitting sample; all rows give the full
+        Represent points by their kernel values with so many random rows of the training sample; all rows give the full
         answer exactly.
 
     Attributes
@@ -92,7 +92,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Guarantees
     ----------
-    On the fitting sample the group means of the output coincide to rounding, for landmarks too, and no other k
+    On the training sample the group means of the output coincide to rounding, for landmarks too, and no other k
     orthonormal directions with that property keep more, up to eigenvalues below 1e-10 of the norm of the kernel matrix,
     which count as zero. On new data the gap is of the order of one over the square root of the group sizes.
 
@@ -230,7 +230,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Parameters
         ----------
         X : array-like or DataFrame of shape (n, d)
-            Points with the features of the fitting sample, or their kernel values with all of its rows.
+            Points with the features of the training sample, or their kernel values with all of its rows.
 
         Returns
         -------

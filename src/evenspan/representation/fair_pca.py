@@ -99,7 +99,7 @@ class FairPCA(SubspaceEstimator):
 
     Guarantees
     ----------
-    On the fitting sample the projected group means coincide to rounding, and no other projection of rank k with that
+    On the training sample the projected group means coincide to rounding, and no other projection of rank k with that
     property keeps more. On new data the gap is of the order of one over the square root of the group sizes.
 
     Complexity

@@ -113,18 +113,18 @@ class LEACE(SubspaceEstimator):
         The principal axes, orthonormal; None, for the identity, if n_components is None.
     rank_removed_, displacement_ : int, float
         Rank of I - P (as a rule one less than the number of groups, and one for each quantity), and the mean squared
-        distance between points and erased points, on the fitting sample.
+        distance between points and erased points, on the training sample.
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Variance of the erased points along each axis, and as a share of the total variance of the data.
     certificate_ : Certificate
         The displacement against a lower bound on that of any map that meets the constraint, and the relative size of
         the cross-covariance that is left.
     subspace_, mean_, group_labels_, group_counts_ : as in ``StandardPCA``
-        The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the fitting sample.
+        The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the training sample.
 
     Guarantees
     ----------
-    On the fitting sample every affine score of the output is uncorrelated with the group, so the best affine
+    On the training sample every affine score of the output is uncorrelated with the group, so the best affine
     predictor of the group, for any convex loss, is a constant. The mean, and with ``keep`` the covariance with the
     target, stay as they are. No other affine map with these properties moves the points less in mean square.
 

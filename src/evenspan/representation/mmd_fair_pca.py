@@ -100,7 +100,7 @@ class MMDFairPCA(PointsEstimator):
     n_components : int, default 2
         The number of components k, at most d.
     tol : float, default 1e-3
-        :math:`\tau`, the largest squared discrepancy allowed on the fitting sample. Smaller keeps less variance and
+        :math:`\tau`, the largest squared discrepancy allowed on the training sample. Smaller keeps less variance and
         takes longer; it may not be reached. Where standard PCA meets it already, the answer keeps less than is allowed.
     bandwidth : float or "median", default "median"
         Of the kernel. "median" is the median heuristic on the standard principal components of the same number.
@@ -119,7 +119,7 @@ class MMDFairPCA(PointsEstimator):
         Whether the tolerance was met with, at the last gradient norm asked for, components at rest; and the norm of the
         Riemannian gradient of the last penalised objective. Else there was a ``NotConvergedWarning``.
     mmd2_, bandwidth_ : float
-        Largest squared discrepancy between two groups on the fitting sample, and the bandwidth used.
+        Largest squared discrepancy between two groups on the training sample, and the bandwidth used.
     trace_, n_iter_ : ndarray of shape (n_iter_, 4), int
         Share of variance, ``mmd2_``, weight and move of the components after each outer iteration, and their number.
     certificate_ : Certificate
@@ -127,7 +127,7 @@ class MMDFairPCA(PointsEstimator):
 
     Guarantees
     ----------
-    The problem is not convex. With ``converged_`` the discrepancy on the fitting sample is at most ``tol`` and the
+    The problem is not convex. With ``converged_`` the discrepancy on the training sample is at most ``tol`` and the
     components are stationary for the last penalised objective to ``residual_``. The bound of the certificate is that
     of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
 

@@ -171,7 +171,7 @@ class NullItOutPCA(SubspaceEstimator):
 
     Guarantees
     ----------
-    On the fitting sample the projected group means coincide (constraints "all" and "mean"). For "all" and "covariance",
+    On the training sample the projected group means coincide (constraints "all", "mean"). For "all" and "covariance",
     the spectral norm of :math:`V^\top Q V`, Q the gap matrix, is at most its (m+1)-th largest absolute eigenvalue; with
     ``removal="balance"`` at most the larger of its (m+1)-th largest and (m+1)-th most negative eigenvalue in size, and
     no m directions leave less of Q in the rest of the space. No projection without the removed directions captures more

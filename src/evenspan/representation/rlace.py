@@ -115,7 +115,7 @@ class RLACE(ErasingEstimator):
     projection_, rank_ : ndarray of shape (d, d), int
         The orthogonal projector onto the surviving space, and its rank.
     score_, majority_share_, converged_ : float, float, bool
-        Accuracy on the fitting sample of a solved logistic regression on what ``projection_`` keeps (of the attribute
+        Accuracy on the training sample of a solved logistic regression on what ``projection_`` keeps (of the attribute
         that is told best), the share of the largest group, and whether they differ by less than ``epsilon``.
     history_, n_iter_ : ndarray of shape (number of probes, 3), int
         Step, loss and accuracy of each probe, and the steps of each player.

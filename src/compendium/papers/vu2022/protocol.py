@@ -79,7 +79,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Problem:
-    """Prepared moments of a fitting sample, in its own units, with what the methods need to know beside them."""
+    """Prepared moments of a training sample, in its own units, with what the methods need to know beside them."""
 
     moments: GroupMoments
     k: int
