@@ -83,9 +83,9 @@ SETTINGS = {
     "vu2022-components": WHO | {"splits": 2, "penalty": 5.0},
     "vu2022-toy": {"simulations": 2, "radii": 3, "penalties": "0, 1"},
     "vu2022-theorems": {"times": 0.05},
-    "rathore2025-tables": WHO | {"largest": 2},
+    "rathore2025-tables": WHO | {"max_k": 2},
     "rathore2025-origin": {"random_bases": 1},
-    "rathore2025-factorial": {"dataset": "biodeg", "largest": 2},
+    "rathore2025-factorial": {"dataset": "biodeg", "max_k": 2},
     "rathore2025-theorems": {"datasets": "npha", "pairs": 2},
     "rathore2025-times": {"features": "6, 8, 12", "features_programme": "4, 5", "repetitions": 1},
     "zhou2024-table": KINDS | {"seeds": 2},
@@ -159,7 +159,7 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("name", "setting", "said"),
     [
-        ("rathore2025-tables", {"largest": 99}, "largest=99"),
+        ("rathore2025-tables", {"max_k": 99}, "max_k=99"),
         ("vu2022-components", {"dataset": "biodeg", "groups": "sex"}, "biodeg has its groups and label"),
         ("across-methods", {"dataset": "nowhere"}, "needed is a CSV file or one of default_credit"),
     ],

@@ -58,4 +58,4 @@ def test_pages_and_values_that_there_are_not():
         with pytest.raises((ConfigurationError, RegistryError)):
             pages.page(name)
     with pytest.raises(ConfigurationError, match="'largest' is 'many'"):
-        pages.parameters("experiments/rathore2025-tables", {"largest": "many"})
+        pages.parameters("experiments/rathore2025-tables", {"max_k": "many"})

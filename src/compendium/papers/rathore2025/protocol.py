@@ -71,13 +71,11 @@ def moments(dataset: str, groups: str = "") -> GroupMoments:
     return GroupMoments(np.array([0, 1]), *parts, found.feature_names)
 
 
-def ranks(dataset: str, found: GroupMoments, largest: int = 0) -> range:
-    """The numbers of components of a table: up to ``largest``, or as many as are printed or ten, if so many can be."""
-    most = largest or min(TABLES[dataset].largest if dataset in TABLES else 10, found.d - 1)
+def ranks(dataset: str, found: GroupMoments, max_k: int = 0) -> range:
+    """The numbers of components of a table: up to ``max_k``, or as many as are printed or ten, if so many can be."""
+    most = max_k or min(TABLES[dataset].largest if dataset in TABLES else 10, found.d - 1)
     if not 1 <= most < found.d:
-        raise ConfigurationError(
-            f"largest={largest}; {dataset} has {found.d} features, so that 1 to {found.d - 1} can be."
-        )
+        raise ConfigurationError(f"max_k={max_k}; {dataset} has {found.d} features, so that 1 to {found.d - 1} can be.")
     return range(1, most + 1)
 
 
