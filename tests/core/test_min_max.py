@@ -1,5 +1,7 @@
 """Min-max losses and errors: exact for two groups, by relaxation for more; and the methods of Samadi et al."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from evenspan.reconstruction.group_errors import (
     group_matrices,
     losses,
 )
-from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max
+from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max, solve_nested
 from evenspan.reconstruction.multi_criteria import criteria_offsets
 from evenspan.reconstruction.samadi import (
     operator_errors,
@@ -45,6 +47,39 @@ KINDS = ["generic", "rotated", "copies"]
 def pair_matrices():
     sample = draw(counts=(150, 70), names=("woman", "man"), d=5, seed=0)
     return group_matrices(GroupMoments.from_data(sample.X, sample.groups), "group")
+
+
+# -- nested ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_nested_components_are_each_the_best_beside_those_before(groups):
+    rng, d = np.random.default_rng(groups), 4
+    S = np.array([A @ A.T for A in rng.normal(size=(groups, d, d)) * np.linspace(1.0, 2.0, groups)[:, None, None]])
+    V, certificates = solve_nested(S, 3, "error")
+    directions = rng.normal(size=(d, 20_000))
+    for j, certificate in enumerate(certificates):
+        left = directions - V[:, :j] @ (V[:, :j].T @ directions)
+        left /= np.linalg.norm(left, axis=0)
+        tried = errors(S, V[:, :j])[:, None] - np.einsum("dn,gde,en->gn", left, S, left, optimize=True)
+        reached = errors(S, V[:, : j + 1]).max()
+        assert certificate.primal == pytest.approx(reached)
+        assert certificate.dual - 1e-9 <= reached <= tried.max(axis=0).min() + 1e-9
+        assert groups > 2 or certificate.is_optimal(1e-6)
+    same, _ = solve_nested(np.array([S[0], S[0]]), 3, "error")
+    np.testing.assert_allclose(np.abs(same.T @ np.linalg.eigh(S[0])[1][:, :0:-1]), np.eye(3), atol=1e-6)  # PCA
+
+
+def test_an_estimator_of_nested_components_states_their_price():
+    sample = draw(counts=(150, 70), names=("woman", "man"), d=5, seed=0)
+    fits = [MinMaxFairPCA(k, nested=True).fit(sample.X, sensitive_features=sample.groups) for k in (1, 2, 3)]
+    for small, large in pairwise(fits):
+        np.testing.assert_allclose(small.components_, large.components_[: len(small.components_)], atol=1e-9)
+    joint = MinMaxFairPCA(3).fit(sample.X, sensitive_features=sample.groups)
+    assert fits[-1].converged_
+    assert fits[-1].certificate_.dual == pytest.approx(joint.objective_)
+    assert fits[-1].certificate_.gap == pytest.approx(fits[-1].objective_ - joint.objective_)
+    assert joint.objective_ < fits[-1].objective_ == pytest.approx(fits[-1].group_losses_.max())
 
 
 # -- exact -----------------------------------------------------------------------------------------------------------

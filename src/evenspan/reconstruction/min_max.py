@@ -11,9 +11,13 @@ met where some leading eigenprojector of the mixture serves both groups equally 
 of the two errors (:mod:`evenspan.reconstruction.joint_range`) that is the point where errors less offsets are equal, or
 the end of it at which one group has its own PCA and still the larger error. For more groups see
 :mod:`evenspan.reconstruction.multi_criteria`.
+
+Nested components are the same problem with k = 1, again and again: in the complement of the components that are there,
+with :math:`a_g` less what these keep.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -21,28 +25,36 @@ import numpy as np
 from ..core.answer import Certificate
 from ..core.linalg import LARGE, complement, eigenpairs, excess, krylov_eigenspace, symmetrise, top_eigenspace
 from ..core.options import Option, flag, one_of
-from .group_errors import ReconstructionEstimator
+from .group_errors import ReconstructionEstimator, kept
 from .joint_range import JointRange
-from .multi_criteria import solve_multi_criteria
+from .multi_criteria import criteria_offsets, solve_multi_criteria
 from .relaxation import extended
 
 
 def solve_min_max(
-    S0: np.ndarray, S1: np.ndarray, k: int, objective: Literal["loss", "error"] = "loss"
+    S0: np.ndarray,
+    S1: np.ndarray,
+    k: int,
+    objective: Literal["loss", "error"] = "loss",
+    offsets: np.ndarray | None = None,
 ) -> tuple[np.ndarray, Certificate]:
     """The projector of rank k with the smallest maximum of the two groups' losses (or errors), certified.
 
     For positive semidefinite matrices (d, d) and k from 1 to d - 1: an orthonormal basis (d, k). With errors the best
-    weight w of (w, 1 - w), which the certificate holds, can be 0 or 1; the two errors then differ.
+    weight w of (w, 1 - w), which the certificate holds, can be 0 or 1; the two errors then differ. ``offsets`` (2,)
+    stand in the place of the a_g of the objective.
     """
     one_of("loss", "error").require("objective", objective)
     joint = JointRange(S0, S1, k)
     d, matrices, own = len(S0), np.array([joint.M0, joint.M1]), np.zeros(2)
     rounding = 4.0 * np.finfo(float).eps * float(joint.traces.sum(axis=0))
-    start, known = np.random.default_rng(0).normal(size=(d, k + 3)), 0.0 if objective == "error" else np.inf
+    exact = objective == "loss" and offsets is None  # the ends give the offsets
+    start, known = np.random.default_rng(0).normal(size=(d, k + 3)), np.inf if exact else 0.0
     ends = [lowest(joint, angle, start, known) for angle in (0.0, np.pi / 2)]
-    if objective == "loss":
+    if exact:
         own = np.array([value for value, _ in ends])
+    elif offsets is not None:
+        own = joint.traces - offsets
     # In many dimensions the balance point is sought among projectors in the span of a few leading eigenvectors, where
     # it costs little. Those of the whole problem in its direction give the bound, and join the span until the two meet.
     Q, H, grown = np.eye(d), matrices, True
@@ -67,6 +79,25 @@ def solve_min_max(
     problem = f"largest {objective} of the two groups over projectors of rank {k}"
     primal = float((joint.pair(V) - own).max(axis=0))
     return V, Certificate(problem, primal, float(dual), 0.0, "min", tuple(weights.tolist()), joint.evaluations)
+
+
+def solve_nested(
+    matrices: np.ndarray, k: int, objective: Literal["loss", "error"] = "loss"
+) -> tuple[np.ndarray, tuple[Certificate, ...]]:
+    """Components (d, k) of which the first j have the smallest maximum that the first j - 1 allow, each certified."""
+    V, certificates = np.zeros((matrices.shape[1], 0)), []
+    for j in range(1, k + 1):
+        Z = complement(V)
+        left = np.array([symmetrise(Z.T @ M @ Z) for M in matrices])
+        offsets = criteria_offsets(matrices, j, objective) - kept(matrices, V)
+        if len(left) == 2:
+            v, certificate = solve_min_max(*left, 1, objective, offsets)
+        else:
+            v, certificate = solve_multi_criteria(left, 1, objective, offsets)
+        problem = f"largest {objective} of the groups with {j} components, of which {j - 1} are given"
+        certificates.append(replace(certificate, problem=problem))
+        V = np.hstack([V, Z @ v])
+    return V, tuple(certificates)
 
 
 def lowest(joint: JointRange, angle: float, start: np.ndarray, known: float) -> tuple[float, np.ndarray]:
@@ -110,6 +141,9 @@ class MinMaxFairPCA(ReconstructionEstimator):
         The rank k, at most d - 1.
     objective : {"loss", "error"}, default "loss"
         What is balanced. Losses and errors have different optima, and both depend on the scale of the groups.
+    nested : bool, default False
+        Find one component after the other, each the best beside those before it: the first j components are then the
+        answer for j. A rank of its own does better or equally well; the gap of ``certificate_`` bounds by how much.
     center : {"overall", "group"}, default "overall"
         Errors about the overall mean, as ``GroupFrame`` measures them, or about each group's own, which no common
         projection of new rows has.
@@ -126,10 +160,13 @@ class MinMaxFairPCA(ReconstructionEstimator):
         The largest loss or error.
     certificate_, subspace_ : Certificate and FairSubspace
         The value reached, the dual bound and the dual weights of the groups; the answer by itself.
+    component_certificates_ : tuple of Certificate
+        Of ``nested``: one for each component, about the best component beside those before it.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
     converged_, n_iter_ : bool and int
-        Whether the certificate's gap is closed, to 1e-6 of the objective; eigenvalue problems of order d solved.
+        Whether the certificate's gap is closed, to 1e-6 of the objective, of ``nested`` that of every component;
+        eigenvalue problems solved.
 
     Guarantees
     ----------
@@ -147,7 +184,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     References
     ----------
-    Samadi et al. (2018), Definition 4.3; Tantipongpipat et al. (2019); Shen, Davis, Lu & Bai (2025).
+    Samadi et al. (2018), Definition 4.3; Tantipongpipat et al. (2019); Shen, Davis, Lu & Bai (2025). Nested components:
+    Matakos, Ciaperoni & Mannila (2025).
 
     Examples
     --------
@@ -160,13 +198,15 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     _options: ClassVar[Mapping[str, Option]] = {
         "objective": one_of("loss", "error"),
+        "nested": flag(),
         "center": one_of("overall", "group"),
         "standardize": flag(),
     }
 
-    def __init__(self, n_components=2, *, objective="loss", center="overall", standardize=False):
+    def __init__(self, n_components=2, *, objective="loss", nested=False, center="overall", standardize=False):
         self.n_components = n_components
         self.objective = objective
+        self.nested = nested
         self.center = center
         self.standardize = standardize
 
@@ -175,7 +215,14 @@ class MinMaxFairPCA(ReconstructionEstimator):
             V, certificate = solve_min_max(*matrices, k, self.objective)
         else:
             V, certificate = solve_multi_criteria(matrices, k, self.objective)
-        if self.center == "group":
-            V = spread_spares(V, matrices.sum(axis=0), moments.scatter)
-        learnt = {"objective_": certificate.primal, "n_iter_": certificate.evaluations}
-        return V, certificate, learnt | {"converged_": certificate.is_optimal(1e-6)}
+        if self.nested:
+            V, parts = solve_nested(matrices, k, self.objective)
+            certificate = replace(
+                certificate, primal=parts[-1].primal, evaluations=sum(one.evaluations for one in parts)
+            )
+            learnt = {"component_certificates_": parts, "converged_": all(one.is_optimal(1e-6) for one in parts)}
+        else:
+            learnt = {"converged_": certificate.is_optimal(1e-6)}
+            if self.center == "group":
+                V = spread_spares(V, matrices.sum(axis=0), moments.scatter)
+        return V, certificate, learnt | {"objective_": certificate.primal, "n_iter_": certificate.evaluations}

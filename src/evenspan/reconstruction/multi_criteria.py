@@ -157,13 +157,16 @@ def _conjugate_gradients(V, S, slopes, C, ascent) -> np.ndarray:
     return Z
 
 
-def solve_multi_criteria(matrices: np.ndarray, k: int, objective: Objective = "loss") -> tuple[np.ndarray, Certificate]:
+def solve_multi_criteria(
+    matrices: np.ndarray, k: int, objective: Objective = "loss", offsets: np.ndarray | None = None
+) -> tuple[np.ndarray, Certificate]:
     """A projector (d, k) for any number of groups, rounded from the relaxation, with the bound of the relaxation.
 
     It is the best local minimum near the fractional solution; the gap is zero for two groups, often positive for more.
+    ``offsets`` (G,) stand in the place of those of the objective.
     """
     matrices = np.asarray(matrices, dtype=np.float64)
-    a = criteria_offsets(matrices, k, objective)
+    a = criteria_offsets(matrices, k, objective) if offsets is None else offsets
     relaxed = relax(matrices, k, a)
     Q, H = relaxed.Q, relaxed.H
 
