@@ -7,8 +7,8 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "auditing.encode": "TableEncoder",
     "auditing.run": "Audit audit",
-    "clustering": "FairKernelKMeans FairMultipleKernelKMeans FairSpectralClustering FairnessFirstClustering "
-    "KernelKMeans VariationalFairClustering WeightRule",
+    "clustering": "FairAlignmentClustering FairKernelKMeans FairMultipleKernelKMeans FairSpectralClustering "
+    "FairnessFirstClustering KernelKMeans VariationalFairClustering WeightRule",
     "core.answer": "Certificate FairSubspace",
     "core.cluster_counts": "ClusterCounts",
     "core.dask": "DaskStream",

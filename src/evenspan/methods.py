@@ -102,7 +102,7 @@ METHODS: Mapping[str, Method] = {
 _ESTIMATORS = {
     "StandardPCA": "PCA", "JEVDPCA": "JEVD-PCA", "FairKernelPCA": "Fair kernel PCA", "LEACE": "LEACE", "INLP": "INLP",
     "RLACE": "RLACE", "NullItOutPCA": "Null-it-out PCA", "MMDFairPCA": "MMD PCA", "FairSpectralClustering": "FairSC",
-    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC",
+    "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC", "FairAlignmentClustering": "FCA",
     "FairKernelKMeans": "FKKM", "FairMultipleKernelKMeans": "FMKKM", "KernelKMeans": "KKM",
 }  # fmt: skip
 

@@ -113,6 +113,7 @@ METHODS = {
     "Fair spectral": clusters("FairSpectralClustering", n_neighbors=30),
     "Variational": clusters("VariationalFairClustering", KERNEL - {"unit"}, fairness_weight=300.0),
     "Fairness first": clusters("FairnessFirstClustering"),
+    "Alignment": Method("FairAlignmentClustering", groups=2, supports=KERNEL, seen=_together),
 }
 #: Starts are drawn row by row and points are visited in the order of the rows, as in the papers.
 DRAWN = {"INLP", "RLACE", "MMD PCA"} | {name for name, method in METHODS.items() if method.seen is _together}

@@ -16,7 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative 
 N, D = 900, 40
 #: Where the points themselves are needed, centred.
 REFUSING = {"INLP", "RLACE", "MMDFairPCA", "FairKernelPCA", "KernelKMeans", "FairKernelKMeans",
-            "FairMultipleKernelKMeans", "FairnessFirstClustering", "VariationalFairClustering"}  # fmt: skip
+            "FairMultipleKernelKMeans", "FairnessFirstClustering", "FairAlignmentClustering",
+            "VariationalFairClustering"}  # fmt: skip
 
 
 def words(n=N, d=D, share=0.05, seed=3) -> tuple[sparse.csr_array, np.ndarray]:

@@ -32,7 +32,7 @@ def test_all_methods_are_there_with_exported_classes_and_chapters(facts):
 def test_what_was_found_agrees_with_what_is_known(facts):
     table = facts.set_index("method")
     assert set(table.index[table["groups"] == guide.TWO]) == {
-        "Robust PCA (radius 0)", "Robust PCA", "u-FPCA", "c-FPCA", "Convex PCA (mean)", "Convex PCA (both)"
+        "Robust PCA (radius 0)", "Robust PCA", "FCA", "u-FPCA", "c-FPCA", "Convex PCA (mean)", "Convex PCA (both)"
     }  # fmt: skip
     assert (table.loc[table["groups"] == guide.TWO, "refusal"] != "").all()
     for column, value, names in (
@@ -40,7 +40,7 @@ def test_what_was_found_agrees_with_what_is_known(facts):
         ("needs", guide.MOMENTS, ["PCA", "Fair PCA", "LEACE", "Min-max loss"]),
         ("certificate", guide.MET, ["PCA", "Fair PCA", "LEACE", "u-FPCA"]),
         ("certificate", guide.BOUND, ["JEVD-PCA", "MMD PCA"]),
-        ("certificate", guide.NONE, ["FFC", "VFC"]),
+        ("certificate", guide.NONE, ["FFC", "FCA", "VFC"]),
     ):
         assert (table.loc[names, column] == value).all(), value
     assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA", "LEACE"}

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from evenspan.clustering import (
+    FairAlignmentClustering,
     FairKernelKMeans,
     FairMultipleKernelKMeans,
     FairnessFirstClustering,
@@ -37,6 +38,7 @@ FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
     "FMKKM": (SHARES, lambda: FairMultipleKernelKMeans(2)),
     "FairSC": (SHARES, lambda: FairSpectralClustering(2)),
     "FFC": (SHARES, lambda: FairnessFirstClustering(2)),
+    "FCA": (SHARES, lambda: FairAlignmentClustering(2)),
     "VFC": (SHARES, lambda: VariationalFairClustering(2)),
 }
 #: The page of the book, below its root, that derives the method.
@@ -46,6 +48,7 @@ CHAPTERS: Mapping[str, str] = across_tables.CHAPTERS | {
     "FMKKM": "papers/zhou2024/multiple-kernels",
     "FairSC": "papers/zhou2024/rivals",
     "FFC": "papers/zhou2024/rivals",
+    "FCA": "papers/zhou2024/rivals",
     "VFC": "papers/zhou2024/rivals",
 }
 #: Rows of the three groups, and features, of the sample on which everything is tried.

@@ -1,5 +1,6 @@
 """Fair clusters: kernel k-means with a fairness term for one kernel and for several, and its rivals."""
 
+from .alignment import FairAlignmentClustering
 from .base_kernels import KERNEL_NAMES, base_kernel, center_and_normalise, twelve_kernels
 from .fair_kernel_kmeans import FairKernelKMeans, TradeOffPoint
 from .fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
@@ -12,6 +13,7 @@ from .weight_rule import WeightRule
 
 __all__ = [
     "KERNEL_NAMES",
+    "FairAlignmentClustering",
     "FairKernelKMeans",
     "FairMultipleKernelKMeans",
     "FairSpectralClustering",

@@ -1,0 +1,167 @@
+"""Fair clustering by alignment (Kim et al. 2025): rows of two groups are paired, and pairs are clustered."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ..core.errors import GroupError
+from ..core.estimator import NotConvergedWarning
+from ..core.inputs import require_memory, warn_caller
+from ..core.options import Option, number, whole
+from .estimator import CentreClusterer, FairClusterer, plain_means
+from .transport import squared_distances, transport
+
+
+class FairAlignmentClustering(CentreClusterer):
+    r"""K-means of pairs: every row of one group shares a cluster with rows of the other.
+
+    Let the groups have the proportions :math:`\pi_0 \le \pi_1`, and let a coupling Q pair their rows so that all rows
+    of a group have the same mass. A pair in a cluster with centre :math:`\mu` costs
+
+    .. math::
+        \pi_0 \lVert x_0 - \mu \rVert^2 + \pi_1 \lVert x_1 - \mu \rVert^2
+        = \lVert \pi_0 x_0 + \pi_1 x_1 - \mu \rVert^2 + \pi_0 \pi_1 \lVert x_0 - x_1 \rVert^2 ,
+
+    the cost of the aligned point and that of the alignment. So the fair clusters of least cost solve
+
+    .. math::
+        \min_{Q, \mu} \; \mathbb E_Q \bigl[ \pi_0 \pi_1 \lVert x_0 - x_1 \rVert^2
+            + \min_k \lVert \pi_0 x_0 + \pi_1 x_1 - \mu_k \rVert^2 \bigr] ,
+
+    in turns: k-means of the aligned points for given pairs, then the cheapest pairs for given centres.
+
+    Parameters
+    ----------
+    n_clusters : int
+        The number c.
+    released : float in [0, 1], default 0.0
+        The proportion of rows that go to the nearest centre: those that gain most. 0 keeps the proportions of the
+        groups in every cluster, 1 ignores them.
+    max_iter : int, default 100
+        Most turns.
+    random_state, on_single_group : as in ``FairKernelKMeans``
+        The generator is for the seeds of k-means.
+
+    Attributes
+    ----------
+    labels_, counts_, group_labels_, group_counts_ : as in ``FairKernelKMeans``
+    centers_, inertia_ : ndarray of shape (c, d), float
+        Centres of the aligned points, and the sum of squared distances of the rows to those of their clusters.
+    history_, n_iter_, converged_ : ndarray, int, bool
+        The cost of all pairs after every turn; the number of turns; whether the last one changed no cost.
+
+    Guarantees
+    ----------
+    No turn raises the cost, and the pairs of each turn are the cheapest for its centres. With ``released=0`` every
+    cluster holds the groups in the proportion of all rows, up to rounding. There is no certificate: k-means ends in a
+    local minimum.
+
+    Complexity
+    ----------
+    An assignment problem in each turn, O(n^3) at worst, of n_1 x (n_1 + n_0) costs, which are kept in memory.
+
+    References
+    ----------
+    K. Kim, J. Lee, S. Park and Y. Kim (2025), Fair clustering via alignment, ICML. Only abstract and introduction were
+    read. The coupling in whole rows, after which the rows of the smaller group are assigned once more, and how rows are
+    released are ours.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sex = np.array(["f", "m"] * 60)
+    >>> X = rng.normal(size=(120, 2)) + 6.0 * np.outer(sex == "m", [1, 0])
+    >>> model = FairAlignmentClustering(2).fit(X, sensitive_features=sex)
+    >>> float(model.counts_.balance)
+    1.0
+    """
+
+    _options: ClassVar[Mapping[str, Option]] = {
+        **FairClusterer._options,
+        "released": number(0.0, 1.0),
+        "max_iter": whole(1),
+    }
+
+    def __init__(self, n_clusters=8, *, released=0.0, max_iter=100, random_state=0, on_single_group="raise"):
+        self.n_clusters = n_clusters
+        self.released = released
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.on_single_group = on_single_group
+
+    def fit(self, X, y=None, *, sensitive_features):
+        X, codes, c, rng = self._sample(X, sensitive_features)
+        if len(self.group_labels_) != 2:
+            raise GroupError(
+                f"FairAlignmentClustering pairs two groups, and there are {len(self.group_labels_)}. Use "
+                "FairKernelKMeans or FairnessFirstClustering."
+            )
+        X = np.asarray(X, dtype=np.float64)
+        small, large = np.argsort(np.bincount(codes, minlength=2), kind="stable")
+        rows = np.flatnonzero(codes == small), np.flatnonzero(codes == large)
+        m, n = len(rows[1]), len(rows[0])
+        require_memory(24.0 * m * (m + n), "The costs of all pairs", "Fit a sample, and predict the other rows.")
+        origin, seed = X.mean(axis=0), int(rng.integers(2**31))
+        pairs, centres, self.history_, self.converged_ = aligned(X - origin, rows, c, self.max_iter, seed)
+        self.n_iter_ = len(self.history_)
+        labels = labels_of(X - origin, rows, pairs, centres, self.released)
+        self._store_labels(labels, codes, c)
+        self.centers_ = centres + origin
+        self.inertia_ = float(((X - self.centers_[labels]) ** 2).sum(axis=None))
+        if not self.converged_:
+            warn_caller(f"the cost still falls after {self.max_iter} turns. Raise max_iter.", NotConvergedWarning)
+        return self
+
+
+def aligned(X, rows, c: int, max_iter: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
+    """Pairs and centres (c, d) in turns, the cost after each, and whether the last one changed nothing.
+
+    ``rows`` are those of the smaller and of the larger group; pairs, the partner of every row of the larger one.
+    """
+    first, second = (X[part] for part in rows)
+    share = len(first) / len(X)
+    apart = share * (1.0 - share) * squared_distances(second, first)
+    pairs, history, options = couple(apart), [], {"n_init": 10}
+    for _ in range(max_iter):
+        means = plain_means(share * first[pairs] + (1.0 - share) * second, c, seed=seed, **options)
+        centres = means.cluster_centers_
+        options = {"init": centres, "n_init": 1}
+        near = np.full(apart.shape, np.inf)  # of the aligned point of each possible pair to its nearest centre
+        for centre in centres:
+            near = np.minimum(near, squared_distances((1.0 - share) * (second - centre), share * (centre - first)))
+        near += apart
+        pairs = couple(near)
+        history.append(float(near[np.arange(len(second)), pairs].sum(axis=0)))
+        if len(history) > 1 and history[-2] - history[-1] <= 1e-9 * history[-1]:
+            return pairs, centres, np.array(history), True
+    return pairs, centres, np.array(history), False
+
+
+def couple(costs: np.ndarray) -> np.ndarray:
+    """For each row of costs (m, n), m >= n, a column: all have as many rows up to one, at the least cost."""
+    m, n = costs.shape
+    each, more = divmod(m, n)
+    columns = np.tile(np.arange(n), each + (more > 0))
+    repeated = costs[:, columns]
+    if more:  # the columns up to the last time must be taken
+        repeated[:, each * n :] += 2.0 * m * (costs.max() + 1.0)
+    chosen = linear_sum_assignment(repeated)[1]
+    return columns[chosen]
+
+
+def labels_of(X: np.ndarray, rows, pairs: np.ndarray, centres: np.ndarray, released: float) -> np.ndarray:
+    """Labels (n,): the larger group by pairs, the smaller in proportion at least cost, released rows by centre."""
+    first, second = rows
+    share, costs = len(first) / len(X), squared_distances(X, centres)
+    labels = np.empty(len(X), dtype=np.int64)
+    labels[second] = (share * costs[first][pairs] + (1.0 - share) * costs[second]).argmin(axis=1)
+    wanted = np.bincount(labels[second], minlength=len(centres)) * (len(first) / len(second))
+    sizes = np.floor(wanted).astype(np.int64)
+    sizes[np.argsort(sizes - wanted, kind="stable")[: len(first) - sizes.sum(axis=0)]] += 1
+    labels[first] = transport(costs[first], sizes)
+    lost = costs[np.arange(len(X)), labels] - costs.min(axis=1)
+    free = np.argsort(-lost, kind="stable")[: round(released * len(X))]
+    labels[free] = costs[free].argmin(axis=1)
+    return labels

@@ -1,0 +1,56 @@
+"""Fair clustering by alignment: the decomposition of the cost, the cheapest pairs, and what pairs guarantee."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+
+from evenspan.clustering import FairAlignmentClustering, KernelKMeans
+from evenspan.clustering.alignment import couple
+from evenspan.core.errors import GroupError
+
+
+def made(sizes, seed=0):
+    """Two groups whose means are farther apart than the two clusters in either of them."""
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["a", "b"], sizes)
+    X = rng.normal(size=(len(groups), 2)) + np.outer(groups == "b", [8.0, 0.0])
+    return X + np.outer(np.arange(len(groups)) % 2, [0.0, 5.0]), groups
+
+
+def test_pairs_are_the_cheapest_with_even_columns():
+    costs = np.random.default_rng(1).random((5, 2))
+    found = couple(costs)
+    even = [np.isin(range(5), ones) for size in (2, 3) for ones in combinations(range(5), size)]
+    least = min(costs[np.arange(5), chosen.astype(int)].sum() for chosen in even)
+    assert costs[np.arange(5), found].sum() == pytest.approx(least)
+
+
+def test_of_all_pairs_and_their_clusters_the_answer_is_the_best():
+    X, groups = made((4, 4))
+    model = FairAlignmentClustering(2).fit(X, sensitive_features=groups)
+    np.testing.assert_array_equal(model.counts_.counts, [[2, 2], [2, 2]])
+
+    def cost(rows):
+        return ((rows - rows.mean(axis=0)) ** 2).sum()
+
+    orders = [list(order) for order in permutations(range(4))]
+    least = min(
+        cost(X[[*a[:2], *(4 + k for k in b[:2])]]) + cost(X[[*a[2:], *(4 + k for k in b[2:])]])
+        for a in orders
+        for b in orders
+    )
+    assert sum(cost(X[model.labels_ == k]) for k in (0, 1)) == pytest.approx(least)
+    # the cost of pairs is that of rows, and k-means without pairs separates the groups
+    assert model.inertia_ == pytest.approx(2.0 * model.history_[-1])
+    assert set(KernelKMeans(2).fit(X).labels_[:4]) != set(KernelKMeans(2).fit(X).labels_[4:])
+
+
+def test_released_pairs_trade_balance_for_cost():
+    X, groups = made((30, 75), seed=2)
+    fits = [FairAlignmentClustering(2, released=r).fit(X, sensitive_features=groups) for r in (0.0, 0.5, 1.0)]
+    assert fits[0].counts_.counts[0].tolist() == pytest.approx([15, 15], abs=1)
+    assert (np.diff([one.inertia_ for one in fits]) <= 1e-9).all()
+    assert (np.diff(fits[0].history_) <= 1e-9).all()
+    with pytest.raises(GroupError, match="pairs two groups, and there are 3"):
+        FairAlignmentClustering(2).fit(X, sensitive_features=np.arange(105) % 3)
