@@ -1,5 +1,6 @@
 """The repository itself: one environment, one version, nothing of the machine it was written on."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -64,6 +65,20 @@ def test_one_version_everywhere():
     assert citation["version"] == PROJECT["version"] == evenspan.__version__
     assert citation["license"] == PROJECT["license"]
     assert citation["authors"] == [{"name": author["name"]} for author in PROJECT["authors"]]
+    deposit = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
+    assert [deposit[name] for name in ("version", "license", "title", "creators", "keywords")] == [
+        citation[name] for name in ("version", "license", "title", "authors", "keywords")
+    ]
+    assert not {"doi", "contributors", "related_identifiers"} & set(deposit)
+    name, _, what = citation["title"].partition(": ")
+    assert (name, what) == (PROJECT["name"], PROJECT["description"].partition(":")[0].lower().replace("pca", "PCA"))
+    text = (ROOT / "recipe" / "meta.yaml").read_text(encoding="utf-8")
+    version = re.search('{% set version = "(.*?)" %}\n', text)
+    recipe = yaml.safe_load(text.replace(version[0], "").replace("{{ version }}", version[1]))
+    assert recipe["package"] == {"name": PROJECT["name"], "version": PROJECT["version"]}
+    assert (recipe["about"]["license"], recipe["about"]["summary"]) == (PROJECT["license"], citation["title"])
+    needed = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+    assert [one.replace(" ", "") for one in recipe["requirements"]["run"]] == needed
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "## [Unreleased]" in changelog or f"## [{PROJECT['version']}]" in changelog
 

@@ -1,8 +1,9 @@
-"""The reproduction's commands: ``python -m compendium list | run | verify | data | ledger | live``.
+"""The reproduction's commands: ``python -m compendium list | run | verify | submit | data | ledger | live``.
 
 Everything is imported where it is needed, so that help appears at once.
 """
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -129,6 +130,27 @@ def verify(
         typer.echo(f"The stored results belong to the cells of {', '.join(adopted)} as they are now.")
     if agree + absent < len(found):
         raise typer.Exit(1)
+
+
+@app.command()
+def submit(
+    method: Annotated[str, typer.Argument(metavar="FILE:CLASS", help="A class with fit; the file is run.")],
+    splits: Annotated[int, typer.Option(min=1, max=10, help="Splits of each table; of a clustering seeds.")] = 10,
+    sizes: Annotated[str, typer.Option(help="Numbers of components.")] = "2, 5, 10",
+    table: Annotated[list[str] | None, typer.Option(help="A table; may be repeated. Default all.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where it goes; default _build/submissions.")
+    ] = None,
+) -> None:
+    """Evaluate a class of your own on all shipped tables, and rank it among all stored methods: a CSV and a page."""
+    from . import paths
+    from .book import submission
+
+    try:
+        found = submission.evaluate(method, table or (), sizes, splits, typer.echo)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("Finished tables are stored; the same command continues.") from None
+    typer.echo(f"Page: {submission.write(found, out or paths.build('submissions'))}, and beside it rows and records")
 
 
 @app.command()

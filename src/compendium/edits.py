@@ -65,6 +65,11 @@ def departures(entry: Experiment) -> list[str]:
     return found
 
 
+def digests(entry: Experiment) -> list[str]:
+    """Digests of the cells that were executed; those of parameters do not count."""
+    return [digest_of(source) for source in executed() if not _sets(source, {*entry.parameters, "profile"})]
+
+
 def _sets(source: str, names: Collection[str]) -> bool:
     """Whether a cell does nothing but give values to some names."""
     with contextlib.suppress(SyntaxError, ValueError):

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from evenspan.core.answer import Certificate, FairSubspace
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, FairError
 from evenspan.core.estimator import PointsEstimator
 
 from . import paths, records
@@ -45,6 +45,16 @@ def load(method: str) -> type:
     if "sensitive_features" not in inspect.signature(getattr(kind, "fit", lambda: None)).parameters:
         raise ConfigurationError(f"{name} needs fit(X, y=None, *, sensitive_features). Write it so.")
     return kind
+
+
+def is_clustering(kind: type) -> bool:
+    """Whether a class sets ``labels_``, by a fit to twelve made rows that also says what is wrong with it."""
+    X, groups = np.random.default_rng(0).normal(size=(12, 4)), np.tile(["a", "b"], 6)
+    size = "n_clusters" if "n_clusters" in inspect.signature(kind).parameters else "n_components"
+    one = Estimator(kind, **{size: 2}).fit(X, sensitive_features=groups)
+    found = hasattr(one.one_, "labels_")
+    _ = one.labels_ if found else one.subspace_  # refuses what has not the shape that is needed
+    return found
 
 
 def methods(method: str, dress: Callable[[type], object]) -> dict[str, object]:
@@ -92,9 +102,15 @@ class Estimator(BaseEstimator):
         size = "n_clusters" if self.n_components is None else "n_components"
         known, asked = inspect.signature(self.kind).parameters, {size: getattr(self, size)}
         seed = {"random_state": self.random_state} if "random_state" in known else {}
-        self.one_ = self.kind(**asked, **seed) if size in known else self.kind(*asked.values(), **seed)
         self.rows_, self.centre_ = rows, centre
-        getattr(self.one_, how)(*given, **named)
+        try:
+            self.one_ = self.kind(**asked, **seed) if size in known else self.kind(*asked.values(), **seed)
+            getattr(self.one_, how)(*given, **named)
+        except FairError:
+            raise
+        except Exception as error:
+            said = f"{self.kind.__name__} failed in {how} ({type(error).__name__}: {error})"
+            raise ConfigurationError(f"{said}. Correct it.") from error
         return self
 
     def _learnt(self, name: str, *shape: int) -> np.ndarray:
@@ -111,7 +127,10 @@ class Estimator(BaseEstimator):
         if (off := np.abs(W @ W.T - np.eye(len(W))).max(axis=None)) > 1e-6:
             why = f"has rows that are not orthonormal (off by {off:.1g}). Make them so"
             raise ConfigurationError(f"{self.kind.__name__}.components_ {why}.")
-        return FairSubspace(W.T, getattr(self.one_, "mean_", self.centre_), Certificate("one's own", np.nan, np.nan))
+        mean = self._learnt("mean_", len(self.centre_)) if hasattr(self.one_, "mean_") else self.centre_
+        given = getattr(self.one_, "certificate_", None)
+        proof = given if isinstance(given, Certificate) else Certificate("one's own", np.nan, np.nan)
+        return FairSubspace(W.T, mean, proof)
 
     labels_ = property(lambda self: self._learnt("labels_", self.rows_))
     components_ = property(lambda self: self.subspace_.V.T)

@@ -75,6 +75,8 @@ class Study:
     left_out: dict[str, str] = field(default_factory=dict)
     #: What of this run is the reader's own, in words: cells and parameters; blank if all is as published.
     own: str = ""
+    #: Digests of the cells that led to it.
+    cells: list[str] = field(default_factory=list)
 
     @property
     def page(self) -> str:
@@ -113,12 +115,12 @@ class Study:
         or of another setting; ``seed`` is noted in the records.
         """
         self.units, begun = _named(over), time.perf_counter()
-        self.own = self._own()
+        self.own, self.cells = self._own(), edits.digests(self.entry)
         if _asking:
             raise _Asked(self, unit, seed)
         made, stored = self.compute(unit, seed=seed) if self.full else [], {}
         if self.full or not self.own:
-            stored = {name: known.frame for name in self.units if (known := self._unit(name))}
+            stored = {name: known.frame for name in self.units if (known := self.stored(name))}
         computed = {} if self.full else self._computed(unit, _named(quick), stored, seconds)
         self.seconds = time.perf_counter() - begun
         allowed, both = tolerances(self.entry.id), [name for name in self.units if name in stored and name in computed]
@@ -138,10 +140,11 @@ class Study:
         """Compute and store the units, or some of them, that are not stored or do not count; their names."""
         with alone(f"run {self.page}"):
             homes = {name: self._home(task) for name, task in self.units.items() if names is None or name in names}
-            stored = set(filter(self._unit, homes))
+            stored = set(filter(self.stored, homes))
             print(f"{self.entry.id}: {len(stored)} of {len(homes)} units are stored already", flush=True)
             homes = {name: path for name, path in homes.items() if name not in stored}
             if failed := compute(self.entry, unit, self.units, homes, seed=seed, jobs=jobs):
+                self.left_out |= {name: one.reason for name, one in failed.items()}
                 reasons = "\n".join(f"{name}: {one.reason}" for name, one in failed.items())
                 raise ExecutionError(
                     f"{self.entry.id}: {len(failed)} of {len(homes)} units failed. Remove the cause and run it again; "
@@ -184,7 +187,7 @@ class Study:
         unit = store.units_at(store.home(self.entry, task)).get(task_id(task))
         return float(unit.record["seconds"]) if unit else 0.0
 
-    def _unit(self, name: str) -> store.Unit | None:
+    def stored(self, name: str) -> store.Unit | None:
         """The stored unit, if it counts."""
         unit = store.units_at(self._home(self.units[name])).get(name)
         if unit and unit.changed:
@@ -195,7 +198,7 @@ class Study:
         if not self.own:
             return store.home(self.entry, task)
         # The digest tells cells apart, and settings of which the names are alike, such as a-b.csv and a_b.csv.
-        own = [sorted(self.setting.items()), [edits.digest_of(source) for source in edits.executed()]]
+        own = [sorted(self.setting.items()), self.cells]
         name = f"{task_id(self.setting)}-{records.digest(repr(own).encode())[:8]}.json"
         return paths.build("results", self.entry.id, name)
 

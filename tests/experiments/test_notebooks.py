@@ -173,7 +173,7 @@ def test_an_impossible_setting_is_told(name, setting, said):
 @pytest.mark.parametrize(
     ("name", "kind", "said"),
     [
-        ("rathore2025-tables", "Broken", "ValueError: the groups are of no use"),
+        ("rathore2025-tables", "Broken", "Broken failed in fit (ValueError: the groups are of no use)"),
         ("rathore2025-tables", "Skewed", "Skewed.components_ has rows that are not orthonormal"),
         ("rathore2025-tables", "Coordinates", "Coordinates.components_ is missing after fit; needed here are finite"),
         ("across-bounds", "Mine", "Mine has no fit_moments; there are group moments here and no rows"),

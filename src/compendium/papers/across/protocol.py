@@ -213,10 +213,10 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
                 fitted = estimator.fit(points.X[rows], sensitive_features=points.groups[rows])
             else:
                 fitted = estimator.fit_moments(parts.train)
+            seconds = time.perf_counter() - start
+            answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
         except FairError as error:
             return Fit(None, str(error))
-        seconds = time.perf_counter() - start
-    answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
     return Fit(answer, "", seconds, fitted.certificate_.is_optimal(1e-6))
 
 

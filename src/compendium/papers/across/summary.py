@@ -13,8 +13,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from evenspan.methods import METHODS
-
 from ...looks import ordered
 from ...records import in_order
 from ...store import read_results
@@ -110,14 +108,19 @@ def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["metric"] == metric) & (rows["k"] == k) & (rows["protocol"] == HELD_OUT)]
     names = [name for name in comparable(k) if table(name).label or not metric.startswith("label")]
     names = [name for name in names if name in set(rows["dataset"])]
-    wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=list(METHODS))
+    found = ordered(set(rows["method"]))
+    wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=found)
     wide = wide.dropna(axis=1).rename_axis(columns=None)
     return wide / kept[wide.columns] if metric == SQUARED else wide
 
 
 def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
     """Whether methods differ on a metric at all, and by how much their average ranks must; None without results."""
-    found = ranks(metric, k, rows)
+    return tested(ranks(metric, k, rows), metric, k)
+
+
+def tested(found: pd.DataFrame, metric: str, k: int) -> Friedman | None:
+    """The same of ranks, with a column for each method and a row for each data set."""
     N, m = found.shape
     if N < 2 or m < 3:
         return None
@@ -125,6 +128,11 @@ def friedman(metric: str, k: int, rows: pd.DataFrame) -> Friedman | None:
     statistic, p = (0.0, 1.0) if alike else map(float, stats.friedmanchisquare(*found.to_numpy().T))
     average = found.mean(axis=0).sort_values(kind="stable")
     return Friedman(metric, k, statistic, p, average, critical_difference(m, N), tuple(found.index))
+
+
+def geometric_mean(found: pd.DataFrame) -> pd.Series:
+    """That of every column, of positive values."""
+    return np.exp(np.log(found).mean(axis=0))
 
 
 def critical_difference(methods: int, blocks: int, level: float = LEVEL) -> float:
@@ -141,7 +149,7 @@ def guide(rows: pd.DataFrame) -> pd.DataFrame:
     for metric, k in product(METRICS, COMPONENTS):
         if (test := friedman(metric, k, rows)) is None:
             continue
-        cost = np.exp(np.log(values(COST, k, rows).reindex(list(test.datasets))).mean(axis=0))
+        cost = geometric_mean(values(COST, k, rows).reindex(list(test.datasets)))
         best, ranked = test.ranks.index[0], ranks(metric, k, rows)
         equal = [name for name in test.not_worse() if name in cost.index]
         use = min(equal, key=lambda name: (cost[name], test.ranks[name]))

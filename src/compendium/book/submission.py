@@ -1,0 +1,152 @@
+"""A method of a reader's own on all tables whose rows are shipped, ranked among all stored methods.
+
+The class is loaded by :mod:`compendium.own`; what is computed is the unit of the notebook of the comparison, table by
+table, and kept as every run of one's own, so that a run which was interrupted goes on.
+"""
+
+import contextlib
+import html
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from evenspan.core.errors import ConfigurationError, FairError
+
+from .. import data as datasets
+from .. import own, store
+from ..catalogue import experiment
+from ..papers.across import protocol as across
+from ..papers.across import summary
+from ..papers.zhou2024 import protocol as zhou2024
+from ..protocol import asked
+from . import leaderboard, tables
+from .leaderboard import CLUSTERS, CONCERNS, LINEAR
+
+STYLE = """
+body { max-width: 80rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 Georgia, serif; color: #22262a; }
+.table-scroll { overflow-x: auto; margin: 1rem 0; }
+table { border-collapse: collapse; font: 0.82rem/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.3rem; }
+th, td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px solid #d9d5ca; }
+"""
+
+
+class Submitted(NamedTuple):
+    """What came of a class: its name, the experiment, the stored unit of every table, and why others have none."""
+
+    name: str
+    experiment: str
+    units: dict[str, store.Unit]
+    failed: dict[str, str]
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """All rows."""
+        return pd.concat([unit.frame for unit in self.units.values()], ignore_index=True)
+
+
+def shipped(experiment_id: str) -> list[str]:
+    """The tables of an experiment whose rows are in the checkout."""
+    names = across.DATASETS if experiment_id == LINEAR else datasets.clusterings()
+    return [name for name in names if name in datasets.names() and datasets.entry(name).shipped]
+
+
+def evaluate(method: str, wanted: Sequence[str], sizes: str, splits: int, say: Callable[[str], None]) -> Submitted:
+    """Compute the class ``FILE:CLASS`` on the wanted tables, or on all, as far as that is not stored already."""
+    ((name, kind),) = own.methods(method, lambda kind: kind).items()
+    entry = experiment(CLUSTERS if own.is_clustering(kind) else LINEAR)
+    known = shipped(entry.id)
+    if strange := [table for table in wanted if table not in known]:
+        raise ConfigurationError(f"There is no table {', '.join(strange)}; {name} can have {', '.join(known)}.")
+    at = [int(size) if size.strip().isdigit() else 0 for size in sizes.split(",")]
+    if not {*at} <= {*across.COMPONENTS}:
+        raise ConfigurationError(f"sizes={sizes!r}; the others are stored at {', '.join(map(str, across.COMPONENTS))}.")
+    given = {"method": method} | ({"seeds": splits} if entry.id == CLUSTERS else {"splits": splits, "sizes": sizes})
+    known = [table for table in wanted or known if entry.id == CLUSTERS or min(at) < across.DATASETS[table].d]
+    found = Submitted(name, entry.id, {}, {})
+    for place, table in enumerate(known, 1):
+        with contextlib.redirect_stdout(io.StringIO()):
+            study, unit, seed = asked(entry, entry.arguments(None, "full", {"dataset": table, **given}))
+            task = next(task for task, values in study.units.items() if name in values.values())
+            there = study.stored(task)
+            with contextlib.suppress(FairError):  # why stands in what is left out
+                study.compute(unit, [task], seed=seed, jobs=1)
+        if made := study.stored(task):
+            found.units[table] = made
+            said = "stored already" if there else f"{made.record['seconds']:.1f} s"
+        else:
+            found.failed[table] = said = study.left_out[task]
+        say(f"[{place}/{len(known)}] {table}: {said}")
+    if not found.units:
+        raise ConfigurationError(f"{name} failed on every table: {'; '.join(dict.fromkeys(found.failed.values()))}")
+    return found
+
+
+def write(found: Submitted, folder: Path) -> Path:
+    """Write rows (CSV) with their record (JSON) and the page; the path of the page."""
+    target = folder / f"{found.name}.html"
+    store.write(found.experiment, {unit.name: unit for unit in found.units.values()}, target.with_suffix(".json"))
+    target.write_text(page(found), encoding="utf-8")
+    return target
+
+
+def page(found: Submitted) -> str:
+    """The page: concerns, ranks by measure, ranks and values by data set, fits, and what failed."""
+    linear, mine = found.experiment == LINEAR, found.rows
+    concerns = [concern for concern in CONCERNS if found.experiment in concern.experiments]
+    rows, _ = leaderboard.rows_of(concerns[0].experiments, 0.0)
+    rows = pd.concat([rows[rows["dataset"].isin(mine["dataset"])], mine], ignore_index=True)
+    sizes = sorted(mine["k"].dropna().unique()) if linear else [None]
+    parts = [f"<h1>{found.name} among the methods of the compendium</h1>"]
+    splits = mine.loc[mine["metric"] == "splits", "value"].max() if linear else mine["split"].nunique()
+    shown = "Stored methods are means over up to ten splits, or ten seeds."
+    parts.append(f"<p>{len(found.units)} tables, {splits:.0f} {'splits' if linear else 'seeds'}. {shown}</p>")
+    size = sizes[0] if leaderboard.SIZE not in sizes else leaderboard.SIZE
+    for concern in concerns:
+        if (board := leaderboard.board(concern, rows, size)) is not None:
+            at = f", {size} components" if linear else ""
+            caption = f"{concern.title}{at}: {concern.metric}, critical difference {board[1]:.1f}"
+            shown = board[0].replace({"method": {found.name: f"<strong>{found.name}</strong>"}})
+            parts.append(tables.table(shown, caption=caption).data)
+    parts.append("<h2>By data set</h2><p>Rank among the methods that have a value there, and the value.</p>")
+    for k in sizes:
+        caption = f"{k} components" if linear else "Clusters"
+        parts.append(tables.table(by_table(found.name, rows, k), caption=caption).data)
+    parts.append("<h2>Certificate and time</h2><p>A certificate is what the class says of its own answer.</p>")
+    parts.append(tables.table(fits(mine), caption="Fits").data)
+    lost = mine.loc[(mine["metric"] == summary.COST) & mine["value"].isna(), ["dataset", "k", "reason"]]
+    whole = pd.DataFrame([(table, "all", why) for table, why in found.failed.items()], columns=lost.columns)
+    lost = pd.concat([whole, lost.astype(object)]).assign(reason=lambda rows: rows["reason"].map(html.escape))
+    if len(lost):
+        parts.append(tables.table(lost, caption="Where there is no number, and why").data)
+    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{found.name}</title>'
+    return f"{head}<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
+
+
+def by_table(name: str, rows: pd.DataFrame, k: int | None) -> pd.DataFrame:
+    """Rank and value of a method, a line for each data set and a column for each measure, below the average ranks."""
+    lines, values = [], summary.values if k else lambda metric, _, rows: leaderboard.clusterings(rows, metric)
+    parts = {table: rows[rows["dataset"] == table] for table in rows.loc[rows["method"] == name, "dataset"].unique()}
+    for title, some in {"average rank": rows, **parts}.items():
+        line = {"data set": title}
+        for metric in across.METRICS if k else zhou2024.METRICS:
+            ranked = leaderboard.ranks(metric, k, some)
+            there = name in ranked and len(ranked)
+            rank = f"{ranked[name].mean():.3g} of {ranked.shape[1]}" if there and ranked.shape[1] > 1 else ""
+            value = f"{values(metric, k, some)[name].iloc[0]:.3g}" if there and title in parts else ""
+            line[metric] = ": ".join(filter(None, [rank, value])) or "–"
+        lines.append(line)
+    return pd.DataFrame(lines)
+
+
+def fits(mine: pd.DataFrame) -> pd.DataFrame:
+    """For each data set and number of components whether the fits are certified, and the mean seconds of one."""
+    some = mine[mine["metric"].isin(across.FACTS)]
+    some = some.assign(k=some["k"].astype(object).where(some["k"].notna(), "–"))
+    wide = some.pivot_table("value", ["dataset", "k"], "metric", sort=False).reset_index()
+    share = wide["certified"] if "certified" in wide else pd.Series(0.0, wide.index)
+    words = share.map(lambda share: {0.0: "no", 1.0: "yes"}.get(share, f"{share:.0%} of splits"))
+    return wide[["dataset", "k"]].assign(certified=words, seconds=wide["seconds"].map("{:.2g}".format))
