@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.cluster_counts import ClusterCounts
@@ -134,36 +134,46 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
 
 
 def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:
-    """The attainable pairs of errors with a point for each method: the whole set (left) and its frontier (right)."""
+    """The attainable pairs of errors with a point for each method: its frontier (right), and the whole set (left) with
+    the methods that lie further off."""
     polygon = joint.boundary(360)
     edge = lower_left(joint)
-    own = looks(points)
     least = (joint.support(0.0).value, joint.support(np.pi / 2).value)
-    fig, (whole, near) = plt.subplots(1, 2, figsize=(COLUMN, 4.6), layout="constrained")
+    fig, (whole, near) = plt.subplots(1, 2, figsize=(COLUMN, 4.4), layout="constrained")
     for panel in (whole, near):
         panel.fill(*polygon.T, color="#dfe9f2", zorder=0)
         panel.plot(*np.vstack([polygon, polygon[:1]]).T, color="#7f9cb5", linewidth=1.1)
         panel.plot(*edge.T, color=INK, linewidth=2.2)
         panel.axline((0.0, 0.0), slope=1.0, color="#a8232b", linestyle="--", linewidth=1.2)
         panel.axline(least, slope=1.0, color="#8a5a00", linestyle=":", linewidth=1.6)
-        for number, (name, point) in enumerate(points.items()):
-            # Open marks of falling size: methods that give the same answer stay visible one inside the other.
-            drawn = own[name].open() | {"markersize": max(14 - number, 5), "markeredgewidth": 1.9}
-            panel.plot(*point, zorder=4, linestyle="none", **drawn)
         panel.set_xlabel(f"error of group {labels[0]}")
     whole.set_ylabel(f"error of group {labels[1]}")
     whole.set_title("All attainable pairs of errors")
     near.set_title("The frontier, closer")
-    _frame(whole, polygon, 0.04)
+    _frame(whole, np.vstack([polygon, *points.values()]), 0.04)
     _frame(near, edge, 0.3)
+    close = {name: point for name, point in points.items() if near.viewLim.contains(*point)}
+    whole.add_patch(Rectangle(near.viewLim.p0, near.viewLim.width, near.viewLim.height, fill=False, edgecolor=INK))
+    _named(near, close, (0.96, 0.4))
+    _named(whole, {name: points[name] for name in points if name not in close}, (0.36, 0.06))
     handles = [
         Patch(color="#dfe9f2", label="attainable"),
         entry("certified frontier", line="-", linewidth=2.2),
         entry("equal errors", "#a8232b", line="--"),
         entry("equal losses", "#8a5a00", line=":", linewidth=2),
-        *near.get_legend_handles_labels()[0],
     ]
-    return explained(fig, handles, 4, fontsize="small", labelspacing=0.9)
+    return explained(fig, handles, fontsize="small")
+
+
+def _named(panel: Axes, points: dict[str, tuple[float, float]], heights: tuple[float, float]) -> None:
+    """Points with their names at the right, between two heights of the panel, in the order of the points."""
+    names = sorted(points, key=lambda name: -points[name][1])
+    for name, height in zip(names, np.linspace(*heights, len(names)), strict=True):
+        panel.plot(*points[name], zorder=4, linestyle="none", **looks(points)[name].open() | {"markersize": 8})
+        panel.annotate(
+            name, points[name], (0.97, height), textcoords="axes fraction", ha="right", va="center", fontsize=8.5,
+            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkB": 5.0},
+        )  # fmt: skip
 
 
 def lower_left(joint: JointRange, n: int = 91) -> np.ndarray:

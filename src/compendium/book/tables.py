@@ -21,6 +21,10 @@ from ..store import home, units_at
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
+#: Columns from which on a table of fewer rows is turned: its words become the head of the columns.
+WIDEST = 13
+#: Columns of a printed table that stand side by side.
+BESIDE = 4
 _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 
 
@@ -33,9 +37,15 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
 
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
-    """A frame as an HTML table with a caption, folded if long; text cells may hold markup made by this package."""
-    body = rows.rename_axis(columns=None).to_html(
-        index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–"
+    """A frame as an HTML table with a caption, folded if long, turned if wide; text cells may hold markup made by this
+    package."""
+    if rows.shape[1] >= max(WIDEST, len(rows)):
+        words = list(rows.select_dtypes(exclude="number"))
+        rows = rows.set_index(rows[words].agg(", ".join, axis=1)).drop(columns=words).T.reset_index(names="what")
+    body = (
+        rows.rename_axis(columns=None)
+        .to_html(index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–")
+        .replace(" ± ", "\u00a0±\u00a0")
     )
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
     label = f'role="region" aria-label="{html.escape(caption)}"'
@@ -74,7 +84,13 @@ def result_table(study: Study, *, caption: str, down: str = "method", across: st
     wide = wide.loc[cells[down].unique(), columns.unique()].fillna("–").reset_index()
     missing = sorted(set(cells.loc[cells["verdict"] == Kind.NA.value, "reason"]))
     below = "".join(sentence(f"{why}.").data for why in missing)
-    return HTML(table(wide, caption=caption, classes="result-table words-1").data + below)
+    parts = [list(wide)[start : start + BESIDE] for start in range(1, wide.shape[1], BESIDE)]
+    heads = [f"{caption}: {', '.join(part)}" if len(parts) > 1 else caption for part in parts]
+    shown = [
+        table(wide[[down, *part]], caption=head, classes="result-table words-1").data
+        for part, head in zip(parts, heads, strict=True)
+    ]
+    return HTML("".join(shown) + below)
 
 
 def printed_and_ours(row: Mapping[str, str]) -> str:

@@ -19,6 +19,8 @@ from .readings import exponents
 BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
 #: Where the paper's fair methods were given rows that nobody centred: lines of these, dotted, stand beside the others.
 UNCENTRED = ("lsac_bw",)
+#: What the others are compared with.
+PCA = "StandardPCA"
 #: The method that the certified optimum stands for, and the metric that carries it.
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
 
@@ -29,31 +31,41 @@ def title(dataset: str) -> str:
 
 
 def panels(rows: pd.DataFrame) -> Figure:
-    """Three panels of Figure 1 for every data set in the rows: printed numbers as open marks, ours as lines."""
+    """Figure 1 of the paper for every data set in the rows, each metric as its difference from PCA's, of reconstruction
+    errors in per cent: printed numbers as open marks, ours as lines."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     fig, axes = several(len(datasets), 3, (COLUMN, 2.1 * len(datasets) + 1.0))
     methods = looks([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])
+    del methods[PCA]
+
+    def less(values: pd.Series, base: pd.Series, metric: str) -> pd.Series:
+        return 100.0 * (values / base - 1.0) if metric == "R.E." else values - base
+
     for across, dataset in zip(axes, datasets, strict=True):
         theirs = printed(dataset)
         for panel, metric in zip(across, PRINTED, strict=True):
             some = rows[(rows["dataset"] == dataset) & (rows["metric"] == metric)]
+            ours = some.pivot_table(index="k", columns="method", values="value", aggfunc="first")
+            panel.axhline(0.0, color=INK, linewidth=1.0)
             for number, (method, own) in enumerate(methods.items()):
                 drawn = {method: ("-" if method in PUBLISHED else "--", 1.4)}
                 drawn |= {f"{method} (uncentred)": (":", 1.6)} if dataset in UNCENTRED else {}
                 for name, (dash, width) in drawn.items():
-                    line = some[some["method"] == name].sort_values("k")
-                    panel.plot(line["k"], line["value"], dash, color=own.colour, linewidth=width)
+                    if name in ours:
+                        line = less(ours[name], ours[PCA], metric)
+                        panel.plot(line.index, line, dash, color=own.colour, linewidth=width)
                 if method in PUBLISHED:
                     drawn = own.open() | {"markersize": 9.5 - 1.0 * number, "linestyle": ""}
-                    panel.plot(theirs.index, theirs[method, metric], **drawn)
-            panel.set_title(f"{title(dataset)}: {readable(metric)}")
+                    panel.plot(theirs.index, less(theirs[method, metric], theirs[PCA, metric], metric), **drawn)
+            panel.set_title(f"{title(dataset)}: {readable(metric)}{', per cent' * (metric == 'R.E.')}")
             if metric == "R.E.":
-                panel.set_yscale("log")
-                plain_numbers(panel.yaxis)
+                panel.set_yscale("symlog", linthresh=1.0)
+                panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     for panel in axes.flat:
         panel.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     for panel in axes[-1]:
         panel.set_xlabel("dimensions r")
+    fig.supylabel("difference from PCA", fontsize="medium")
     marks = {name: (own.marker, "-") if name in PUBLISHED else ("", "--") for name, own in methods.items()}
     handles = [entry(name, methods[name].colour, *mark, markerfacecolor="none") for name, mark in marks.items()]
     handles += [entry("fitted on uncentred rows", line=":")] * bool(set(datasets) & set(UNCENTRED))
