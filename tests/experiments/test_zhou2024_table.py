@@ -75,7 +75,7 @@ def test_jaffe_has_the_known_answer(raw, table):
         ({"dataset": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
         ({"dataset": "nowhere"}, "needed is a CSV file or one of jaffe, "),
         ({"dataset": "made"}, "for a CSV file of your own"),
-        ({"classes": ""}, "k=0 clusters; of 156 rows 2 to 156 .*without a column of classes"),
+        ({"classes": ""}, "n_clusters=0; of 156 rows 2 to 156 .*without a column of classes"),
     ],
 )
 def test_what_is_no_table_to_cluster_is_told(setting, said, tmp_path, monkeypatch):

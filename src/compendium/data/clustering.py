@@ -56,10 +56,10 @@ def load_clustering(name: str) -> ClusterData:
     return ClusterData(name, X, kernels, y, groups, len(np.unique(y)), note)
 
 
-def own_clustering(path: str, groups: str, classes: str = "", k: int = 0) -> ClusterData:
+def own_clustering(path: str, groups: str, classes: str = "", n_clusters: int = 0) -> ClusterData:
     """A CSV file with a column of ``groups`` and perhaps one of true ``classes``; all others are numbers.
 
-    As the authors do, columns are standardised and rows have unit length. Without k, clusters are as many as classes.
+    As the authors do, columns are standardised and rows have unit length. Unless told, clusters are as many as classes.
     """
     named = {"groups": groups} | ({"classes": classes} if classes else {})
     table = read_own(path, **named)
@@ -70,10 +70,10 @@ def own_clustering(path: str, groups: str, classes: str = "", k: int = 0) -> Clu
         raise ConfigurationError(f"{path}: needed are two columns of features or more, with a number in every row.")
     if (labels := table[groups].unique()).size < 2:
         raise ConfigurationError(f"{path} has the groups {', '.join(map(str, labels))}; needed are two or more.")
-    found = k or (table[classes].nunique() if classes else 0)
+    found = n_clusters or (table[classes].nunique() if classes else 0)
     if not 2 <= found <= len(table):
         why = "" if classes else "; without a column of classes say how many"
-        raise ConfigurationError(f"k={found} clusters; of {len(table)} rows 2 to {len(table)} can be looked for{why}.")
+        raise ConfigurationError(f"n_clusters={found}; of {len(table)} rows 2 to {len(table)} can be looked for{why}.")
     y = table[classes].to_numpy() if classes else None
     note = "A table of one's own: columns standardised, rows of unit length."
     return ClusterData(path, unit_rows(standardised(X.to_numpy(float))), None, y, table[groups].to_numpy(), found, note)

@@ -154,14 +154,14 @@ class Problem:
         return encode_groups(self.data.groups, self.data.n)[1]
 
 
-def problem(dataset: str, groups: str = "", classes: str = "", k: int = 0) -> Problem:
+def problem(dataset: str, groups: str = "", classes: str = "", n_clusters: int = 0) -> Problem:
     """A data set by its name: one of ``compendium.data.clustering.clusterings()``, the made one, or a CSV file."""
     if Path(dataset).suffix == ".csv":
-        return Problem(own_clustering(dataset, groups, classes, k))
+        return Problem(own_clustering(dataset, groups, classes, n_clusters))
     if dataset not in (known := (*clusterings(), MADE)):
         raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(known)}.")
-    if groups or classes or k:
-        raise ConfigurationError(f"groups, classes and k are for a CSV file of your own; {dataset} has its own.")
+    if groups or classes or n_clusters:
+        raise ConfigurationError(f"groups, classes, n_clusters are for a CSV file of your own; {dataset} has its own.")
     return Problem(dataset)
 
 
