@@ -138,19 +138,17 @@ def submit(
     splits: Annotated[int, typer.Option(min=1, max=10, help="Splits of each table; of a clustering seeds.")] = 10,
     sizes: Annotated[str, typer.Option(help="Numbers of components.")] = "2, 5, 10",
     table: Annotated[list[str] | None, typer.Option(help="A table; may be repeated. Default all.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where it goes; default _build/submissions.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder; default _build/submissions.")] = None,
 ) -> None:
     """Evaluate a class of your own on all shipped tables, and rank it among all stored methods: a CSV and a page."""
     from . import paths
     from .book import submission
 
     try:
-        found = submission.evaluate(method, table or (), sizes, splits, typer.echo)
+        page = submission.submit(method, out or paths.build("submissions"), table or (), sizes, splits, typer.echo)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("Finished tables are stored; the same command continues.") from None
-    typer.echo(f"Page: {submission.write(found, out or paths.build('submissions'))}, and beside it rows and records")
+    typer.echo(f"Page: {page}, and beside it its rows and their record")
 
 
 @app.command()

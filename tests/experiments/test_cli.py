@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import evenspan
 from compendium import cli as commands
-from compendium import edits, paths, store, verify
+from compendium import edits, paths, protocol, store, verify
 from compendium.catalogue import catalogue, experiment
 from compendium.errors import RegistryError
 
@@ -86,11 +86,16 @@ def other_cells(root):
     return edits.committed_cells(experiment(NAME))
 
 
-def test_results_belong_to_other_cells_where_none_counts_or_all_agree(finished, toy_checkout, shift, monkeypatch):
+def test_results_belong_to_other_cells_where_none_counts_or_all_agree(
+    finished, toy_checkout, shift, monkeypatch, capsys
+):
     monkeypatch.setattr(commands, "_run_notebook", lambda *given: None)
     cells, before = other_cells(toy_checkout), {path: path.read_bytes() for path in finished.iterdir()}
     assert "3 computed" in cli("run", NAME, *FULL, "--execution", "toy-k2").stdout
     assert {path: path.read_bytes() for path in finished.iterdir()} == before, "an edited run, kept apart"
+    space = protocol.cells(experiment(NAME), experiment(NAME).execution("toy-k2"), "full")
+    assert "3 of 3 units are stored already" in capsys.readouterr().out, "and not computed again in its notebook"
+    assert space["study"].own
     assert cli("verify", "--sample", "9").exit_code == 0
     assert edits.committed_cells(experiment(NAME)) == cells, "of experiments that are named alone"
     shown = cli("verify", NAME, "--sample", "0")

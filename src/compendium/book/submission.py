@@ -7,17 +7,16 @@ table, and kept as every run of one's own, so that a run which was interrupted g
 import contextlib
 import html
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pandas as pd
 
 from evenspan.core.errors import ConfigurationError, FairError
 
 from .. import data as datasets
-from .. import own, store
-from ..catalogue import experiment
+from .. import own, records, store
+from ..catalogue import Experiment, experiment
 from ..papers.across import protocol as across
 from ..papers.across import summary
 from ..papers.zhou2024 import protocol as zhou2024
@@ -34,40 +33,35 @@ th, td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px
 """
 
 
-class Submitted(NamedTuple):
-    """What came of a class: its name, the experiment, the stored unit of every table, and why others have none."""
-
-    name: str
-    experiment: str
-    units: dict[str, store.Unit]
-    failed: dict[str, str]
-
-    @property
-    def rows(self) -> pd.DataFrame:
-        """All rows."""
-        return pd.concat([unit.frame for unit in self.units.values()], ignore_index=True)
-
-
-def shipped(experiment_id: str) -> list[str]:
-    """The tables of an experiment whose rows are in the checkout."""
-    names = across.DATASETS if experiment_id == LINEAR else datasets.clusterings()
-    return [name for name in names if name in datasets.names() and datasets.entry(name).shipped]
-
-
-def evaluate(method: str, wanted: Sequence[str], sizes: str, splits: int, say: Callable[[str], None]) -> Submitted:
-    """Compute the class ``FILE:CLASS`` on the wanted tables, or on all, as far as that is not stored already."""
+def submit(method: str, folder: Path, wanted: Sequence[str], sizes: str, splits: int, say: Callable) -> Path:
+    """Compute the class ``FILE:CLASS`` on the wanted tables, or on all, and write rows, record and page; its path."""
     ((name, kind),) = own.methods(method, lambda kind: kind).items()
     entry = experiment(CLUSTERS if own.is_clustering(kind) else LINEAR)
-    known = shipped(entry.id)
+    known = across.DATASETS if entry.id == LINEAR else {*datasets.names()} & {*datasets.clusterings()}
+    known = [table for table in known if datasets.entry(table).shipped]
     if strange := [table for table in wanted if table not in known]:
-        raise ConfigurationError(f"There is no table {', '.join(strange)}; {name} can have {', '.join(known)}.")
+        raise ConfigurationError(f"There is no table {', '.join(strange)}; {name} can have {', '.join(sorted(known))}.")
     at = [int(size) if size.strip().isdigit() else 0 for size in sizes.split(",")]
     if not {*at} <= {*across.COMPONENTS}:
         raise ConfigurationError(f"sizes={sizes!r}; the others are stored at {', '.join(map(str, across.COMPONENTS))}.")
     given = {"method": method} | ({"seeds": splits} if entry.id == CLUSTERS else {"splits": splits, "sizes": sizes})
     known = [table for table in wanted or known if entry.id == CLUSTERS or min(at) < across.DATASETS[table].d]
-    found = Submitted(name, entry.id, {}, {})
-    for place, table in enumerate(known, 1):
+    units, failed = evaluate(entry, name, known, given, say)
+    if not units:
+        why = "; ".join(dict.fromkeys(failed.values())) or f"sizes={sizes} leave none with more features"
+        raise ConfigurationError(f"{name} has a value on no table: {why}.")
+    target = folder / f"{name}.html"
+    store.write(entry.id, {unit.name: unit for unit in units}, target.with_suffix(".json"))
+    records.write(target, page(name, pd.concat([unit.frame for unit in units], ignore_index=True), failed).encode())
+    return target
+
+
+def evaluate(
+    entry: Experiment, name: str, wanted: Sequence[str], given: Mapping, say: Callable
+) -> tuple[list[store.Unit], dict[str, str]]:
+    """The stored units of a class, of each table one, computed where they are not stored; and why others have none."""
+    units, failed = [], {}
+    for place, table in enumerate(wanted, 1):
         with contextlib.redirect_stdout(io.StringIO()):
             study, unit, seed = asked(entry, entry.arguments(None, "full", {"dataset": table, **given}))
             task = next(task for task, values in study.units.items() if name in values.values())
@@ -75,64 +69,62 @@ def evaluate(method: str, wanted: Sequence[str], sizes: str, splits: int, say: C
             with contextlib.suppress(FairError):  # why stands in what is left out
                 study.compute(unit, [task], seed=seed, jobs=1)
         if made := study.stored(task):
-            found.units[table] = made
+            units.append(made)
             said = "stored already" if there else f"{made.record['seconds']:.1f} s"
         else:
-            found.failed[table] = said = study.left_out[task]
-        say(f"[{place}/{len(known)}] {table}: {said}")
-    if not found.units:
-        raise ConfigurationError(f"{name} failed on every table: {'; '.join(dict.fromkeys(found.failed.values()))}")
-    return found
+            failed[table] = said = study.left_out[task]
+        say(f"[{place}/{len(wanted)}] {table}: {said}")
+    return units, failed
 
 
-def write(found: Submitted, folder: Path) -> Path:
-    """Write rows (CSV) with their record (JSON) and the page; the path of the page."""
-    target = folder / f"{found.name}.html"
-    store.write(found.experiment, {unit.name: unit for unit in found.units.values()}, target.with_suffix(".json"))
-    target.write_text(page(found), encoding="utf-8")
-    return target
-
-
-def page(found: Submitted) -> str:
-    """The page: concerns, ranks by measure, ranks and values by data set, fits, and what failed."""
-    linear, mine = found.experiment == LINEAR, found.rows
-    concerns = [concern for concern in CONCERNS if found.experiment in concern.experiments]
+def page(name: str, mine: pd.DataFrame, failed: Mapping[str, str]) -> str:
+    """The page: concerns, ranks and values by data set, fits, and what failed."""
+    linear, tables_ = bool(mine["k"].notna().any()), mine["dataset"].unique()
+    concerns = [concern for concern in CONCERNS if (LINEAR in concern.experiments) == linear]
     rows, _ = leaderboard.rows_of(concerns[0].experiments, 0.0)
-    rows = pd.concat([rows[rows["dataset"].isin(mine["dataset"])], mine], ignore_index=True)
+    rows = pd.concat([rows[rows["dataset"].isin(tables_)], mine], ignore_index=True)
     sizes = sorted(mine["k"].dropna().unique()) if linear else [None]
-    parts = [f"<h1>{found.name} among the methods of the compendium</h1>"]
+    parts = [f"<h1>{name} among the methods of the compendium</h1>"]
     splits = mine.loc[mine["metric"] == "splits", "value"].max() if linear else mine["split"].nunique()
     shown = "Stored methods are means over up to ten splits, or ten seeds."
-    parts.append(f"<p>{len(found.units)} tables, {splits:.0f} {'splits' if linear else 'seeds'}. {shown}</p>")
+    parts.append(f"<p>{len(tables_)} tables, {splits:.0f} {'splits' if linear else 'seeds'}. {shown}</p>")
     size = sizes[0] if leaderboard.SIZE not in sizes else leaderboard.SIZE
     for concern in concerns:
-        if (board := leaderboard.board(concern, rows, size)) is not None:
+        of = valued(name, rows, concern.metric, size)
+        if (board := leaderboard.board(concern, of, size or leaderboard.SIZE)) is not None:
             at = f", {size} components" if linear else ""
             caption = f"{concern.title}{at}: {concern.metric}, critical difference {board[1]:.1f}"
-            shown = board[0].replace({"method": {found.name: f"<strong>{found.name}</strong>"}})
+            shown = board[0].replace({"method": {name: f"<strong>{name}</strong>"}})
             parts.append(tables.table(shown, caption=caption).data)
     parts.append("<h2>By data set</h2><p>Rank among the methods that have a value there, and the value.</p>")
     for k in sizes:
         caption = f"{k} components" if linear else "Clusters"
-        parts.append(tables.table(by_table(found.name, rows, k), caption=caption).data)
+        parts.append(tables.table(by_table(name, rows, k), caption=caption).data)
     parts.append("<h2>Certificate and time</h2><p>A certificate is what the class says of its own answer.</p>")
     parts.append(tables.table(fits(mine), caption="Fits").data)
     lost = mine.loc[(mine["metric"] == summary.COST) & mine["value"].isna(), ["dataset", "k", "reason"]]
-    whole = pd.DataFrame([(table, "all", why) for table, why in found.failed.items()], columns=lost.columns)
+    whole = pd.DataFrame([(table, "all", why) for table, why in failed.items()], columns=lost.columns)
     lost = pd.concat([whole, lost.astype(object)]).assign(reason=lambda rows: rows["reason"].map(html.escape))
     if len(lost):
         parts.append(tables.table(lost, caption="Where there is no number, and why").data)
-    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{found.name}</title>'
+    head = f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
     return f"{head}<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n"
+
+
+def valued(name: str, rows: pd.DataFrame, metric: str, k: int | None) -> pd.DataFrame:
+    """The rows of the tables on which a method has a value of a metric."""
+    mine = rows[(rows["method"] == name) & (rows["metric"] == metric) & rows["value"].notna()]
+    return rows[rows["dataset"].isin((mine[mine["k"] == k] if k else mine)["dataset"])]
 
 
 def by_table(name: str, rows: pd.DataFrame, k: int | None) -> pd.DataFrame:
     """Rank and value of a method, a line for each data set and a column for each measure, below the average ranks."""
     lines, values = [], summary.values if k else lambda metric, _, rows: leaderboard.clusterings(rows, metric)
     parts = {table: rows[rows["dataset"] == table] for table in rows.loc[rows["method"] == name, "dataset"].unique()}
-    for title, some in {"average rank": rows, **parts}.items():
+    for title in ("average rank", *parts):
         line = {"data set": title}
         for metric in across.METRICS if k else zhou2024.METRICS:
+            some = parts[title] if title in parts else valued(name, rows, metric, k)
             ranked = leaderboard.ranks(metric, k, some)
             there = name in ranked and len(ranked)
             rank = f"{ranked[name].mean():.3g} of {ranked.shape[1]}" if there and ranked.shape[1] > 1 else ""
