@@ -1,4 +1,4 @@
-"""Mend in the written pages what the theme leaves out for people who listen to a page or use the keyboard.
+"""Mend in the pages as they are written what the theme leaves out for people who listen to a page or use the keyboard.
 
 - Buttons that unfold the navigation have no name: they get one from the link they stand beside.
 - The name of the book and the search stand outside all landmarks: they become the banner of the page.
@@ -7,7 +7,7 @@
 - A work in the list of references has a role that is no longer in use: it is an item of its list.
 - Tables in boxes that scroll are landmarks: those with the same name on one page are numbered.
 
-Every mending looks for the theme's own text. If a whole build has none, the theme has changed and the build says so.
+Every mending looks for the theme's own text. If the first page has none, the theme has changed and the build says so.
 """
 
 import html
@@ -30,7 +30,7 @@ _TAG = re.compile(r"<[^>]+>")
 
 
 def mend(page: str) -> str:
-    """A written page with names, landmarks and headers put right; once done, doing it again changes nothing."""
+    """A page with names, landmarks and headers put right; once done, doing it again changes nothing."""
     page = _UNFOLD.sub(_named, page)
     page = page.replace(_START, _BANNER).replace(_FOLDED, "<summary>").replace(_ENTRY, ' role="listitem"')
     page = _CORNER.sub(r"<td\1></td>", page)
@@ -48,22 +48,20 @@ def _named(found: re.Match) -> str:
     return f'{found[1]}<summary aria-label="Pages below: {title}">'
 
 
-def _mend_all(app, error):
+def _mend_each(app):
+    if app.builder.format == "html":
+        render = app.builder.templates.render
+        app.builder.templates.render = lambda template, context: mend(render(template, context))
+
+
+def _check(app, error):
     if error is not None or app.builder.format != "html":
         return
-    banners = 0
-    for path in sorted(Path(app.outdir).rglob("*.html")):
-        if path.relative_to(app.outdir).parts[0].startswith("_"):
-            continue
-        before = path.read_text(encoding="utf-8")
-        after = mend(before)
-        banners += _BANNER in after
-        if after != before:
-            path.write_text(after, encoding="utf-8")
-    if not banners:
-        raise ExtensionError("No page has the start of the sidebar: the theme has changed (evenspan_access.py).")
+    if _BANNER not in Path(app.builder.get_outfilename(app.config.root_doc)).read_text(encoding="utf-8"):
+        raise ExtensionError("The start of the sidebar was not found: the theme has changed (evenspan_access.py).")
 
 
 def setup(app):
-    app.connect("build-finished", _mend_all)
+    app.connect("builder-inited", _mend_each)
+    app.connect("build-finished", _check)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,8 @@ import re
 from functools import cache
 from html import escape, unescape
 
+from pybtex import plugin
+
 from compendium import citation
 
 
@@ -33,5 +35,7 @@ def cite(app, page, template, context, doctree):
 
 
 def setup(app):
+    # Styles are looked for in the metadata of all packages: once, and not for every work that is cited.
+    plugin._load_entry_point = cache(plugin._load_entry_point)
     app.connect("html-page-context", cite)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

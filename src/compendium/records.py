@@ -8,6 +8,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -34,7 +35,13 @@ def computed_once(name: str) -> pd.DataFrame | None:
     """A table that a build computed for all of its pages; None outside of a build."""
     if not (folder := os.environ.get(ONCE)):
         return None
-    return pd.DataFrame(**json.loads((Path(folder) / f"{name}.json").read_text(encoding="utf-8")), dtype=object)
+    path = Path(folder) / f"{name}.json"
+    return _read_once(path, path.stat().st_mtime_ns).copy()
+
+
+@lru_cache(maxsize=8)
+def _read_once(path: Path, _: int) -> pd.DataFrame:
+    return pd.DataFrame(**json.loads(path.read_text(encoding="utf-8")), dtype=object)
 
 
 def write(path: Path, content: bytes) -> None:

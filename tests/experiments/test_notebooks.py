@@ -1,6 +1,7 @@
 """Every notebook once with a setting that no page shows, and a method and a table of the reader's own if it takes one.
 
 It gives a result of its own and no verdicts, and the method is one more line in everything that compares methods.
+Some notebooks are tried, others with every commit, and all with --exhaustive.
 """
 
 import re
@@ -18,6 +19,8 @@ from compendium.papers.lee2023 import scale
 from compendium.papers.rathore2025 import protocol as rathore2025
 from compendium.protocol import cells
 from evenspan.core.errors import ConfigurationError, FairError
+
+from ..conftest import TURN
 
 FILE = """
 import numpy as np
@@ -126,6 +129,8 @@ CLASSES = {
     **dict.fromkeys(("kleindessner2023-table", "kleindessner2023-reductions", "across-classifiers"), "Coordinates"),
     **dict.fromkeys(("zhou2024-table", "zhou2024-multiple", "zhou2024-kernels"), "MyClusters"),
 }
+#: What is tried with this commit.
+TRIED = [*catalogue()][TURN % 5 :: 5]
 #: In tables that are not of the methods of a run: claims of the paper, the program's own kernels.
 OF_OURS = ("Claims and their computed answers", "over pairs of different points", "kernel weight; dashed")
 
@@ -210,7 +215,9 @@ def test_what_is_no_method_is_refused_in_one_sentence(file, monkeypatch):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("name", catalogue())
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[] if one in TRIED else pytest.mark.exhaustive) for one in catalogue()]
+)
 def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, file, tmp_path, monkeypatch):
     entry, setting, kind = experiment(name), SETTINGS[name], CLASSES.get(name, "Mine")
     if "groups" in setting:

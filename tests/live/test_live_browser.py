@@ -20,7 +20,7 @@ pytestmark = pytest.mark.browser
 
 #: Experiments of three papers, an execution, and another value of a parameter.
 CHANGED = {
-    "rathore2025-tables": ("npha", {"max_k": 3}),
+    "rathore2025-tables": ("npha", {"max_k": 2}),
     "kleindessner2023-illustration": ("", {"draws": 5, "fraction": 0.4}),
     "zhou2024-tradeoff": ("jaffe", {"dataset": "made", "seeds": 2, "weights": "0, 1, 10"}),
 }

@@ -49,12 +49,16 @@ def methods_of() -> dict[str, list[str]]:
     return found
 
 
+@cache
+def _text(notebook: str) -> str:
+    return (paths.root() / notebook).read_text(encoding="utf-8")
+
+
 def experiments_of(name: str) -> list[str]:
     """Experiments whose notebook makes an estimator of a class; that of all methods runs those of their table."""
     call, tabled = re.compile(rf"\b{name}\("), methods.METHODS.keys() & set(methods_of().get(name, ()))
     return [
         experiment
         for experiment, about in catalogue().items()
-        if call.search((paths.root() / about.notebook).read_text(encoding="utf-8"))
-        or (tabled and experiment == "across-methods")
+        if call.search(_text(about.notebook)) or (tabled and experiment == "across-methods")
     ]

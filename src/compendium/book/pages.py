@@ -7,6 +7,7 @@ which the libraries are imported once, and their cells run without a kernel. Two
 """
 
 import argparse
+import gc
 import importlib
 import json
 import logging
@@ -17,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import shorten
@@ -28,7 +29,7 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from compendium import paths, records, workers
+from compendium import paths, records, store, workers
 from compendium.catalogue import catalogue
 from compendium.execution import COLOUR, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
@@ -43,7 +44,7 @@ ONCE = {
     "contradictions": "compendium.ledger.contradictions:resolved",
 }
 #: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
-SECONDS = "2"
+SECONDS = "1"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
 LIBRARIES = (
     "cvxpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "numpy", "pandas", "pooch", "scipy.linalg",
@@ -51,6 +52,8 @@ LIBRARIES = (
     "sklearn.datasets", "sklearn.linear_model", "sklearn.metrics", "sklearn.pipeline", "sklearn.preprocessing",
     "sklearn.svm", "threadpoolctl",
 )  # fmt: skip
+#: And of this checkout, in a build.
+SHARED = ("compendium.book.tables", "compendium.figures", "compendium.own", "evenspan.auditing", "evenspan.methods")
 #: Code that only assembles pages.
 _ASSEMBLES = {f"src/compendium/book/{name}.py" for name in ("build", "engine", "experiment_page", "pages")}
 # Written once per machine by Matplotlib; it says nothing about the notebook.
@@ -208,8 +211,10 @@ def _digest(path: Path) -> str:
     return records.digest(path.read_bytes()) if path.is_file() else ""
 
 
-def make(wanted: list[Page], jobs: int) -> bool:
-    """Make those that are missing or out of date, ``jobs`` at once; whether all are there."""
+def make(wanted: list[Page], jobs: int, read: Iterable[str] = ()) -> bool:
+    """Make those that are missing or out of date, ``jobs`` at once; whether all are there.
+
+    Where these are many, the stored results of the experiments in ``read`` are read before, once for all."""
     stale = {}
     for one in wanted:
         noted = one.target.with_suffix(".inputs")
@@ -217,6 +222,10 @@ def make(wanted: list[Page], jobs: int) -> bool:
         if not one.target.is_file() or not noted.is_file() or noted.read_text() != now:
             noted.unlink(missing_ok=True)
             stale[one.name] = one, now
+    if len(stale) > jobs:
+        for name in read:
+            store.read_results(name)
+        gc.freeze()
 
     def work(name: str) -> float:
         one, start = stale[name][0], time.perf_counter()
@@ -250,13 +259,13 @@ def main() -> int:
         if given.source:
             page(given.source, given.target, given.parameters)
             return 0
-        for name in LIBRARIES:
+        for name in (*LIBRARIES, *SHARED):
             importlib.import_module(name)
         with workers.alone("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
-            well = make(values(), given.jobs)
+            well = make(values(), given.jobs, catalogue())
             _digest.cache_clear()
-            return 0 if well and make(list(pages()), given.jobs) else 1
+            return 0 if well and make(list(pages()), given.jobs, catalogue()) else 1
     except (FairError, OSError) as error:
         print(error, file=sys.stderr, flush=True)
         return 1
