@@ -134,8 +134,7 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
 
 
 def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:
-    """The attainable pairs of errors with a point for each method: its frontier (right), and the whole set (left) with
-    the methods that lie further off."""
+    """The attainable pairs of errors, all (left) and at the frontier (right), each method a point with its name."""
     polygon = joint.boundary(360)
     edge = lower_left(joint)
     least = (joint.support(0.0).value, joint.support(np.pi / 2).value)

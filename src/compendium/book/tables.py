@@ -23,6 +23,8 @@ from ..store import home, units_at
 LONGEST_OPEN = 40
 #: Columns from which on a table of fewer rows is turned: its words become the head of the columns.
 WIDEST = 13
+#: Columns from which on a number and its spread may stand one above the other.
+MANY = 10
 #: Columns of a printed table that stand side by side.
 BESIDE = 4
 _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
@@ -37,15 +39,14 @@ def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Number
 
 
 def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") -> HTML:
-    """A frame as an HTML table with a caption, folded if long, turned if wide; text cells may hold markup made by this
-    package."""
+    """A frame as an HTML table with a caption, folded if long, turned if wide; text cells may hold our own markup."""
     if rows.shape[1] >= max(WIDEST, len(rows)):
         words = list(rows.select_dtypes(exclude="number"))
         rows = rows.set_index(rows[words].agg(", ".join, axis=1)).drop(columns=words).T.reset_index(names="what")
     body = (
         rows.rename_axis(columns=None)
         .to_html(index=False, escape=False, border=0, classes=classes, justify="left", na_rep="–")
-        .replace(" ± ", "\u00a0±\u00a0")
+        .replace(" ± ", "\u00a0±\u00a0" if rows.shape[1] < MANY else " ± ")
     )
     body = body.replace("<thead>", f"<caption>{html.escape(caption)}</caption>\n  <thead>", 1)
     label = f'role="region" aria-label="{html.escape(caption)}"'

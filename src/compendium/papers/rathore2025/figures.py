@@ -19,7 +19,6 @@ from .readings import exponents
 BESIDE = ("JevdPCA (orthogonal)", "PCA of the women")
 #: Where the paper's fair methods were given rows that nobody centred: lines of these, dotted, stand beside the others.
 UNCENTRED = ("lsac_bw",)
-#: What the others are compared with.
 PCA = "StandardPCA"
 #: The method that the certified optimum stands for, and the metric that carries it.
 OPTIMUM, LEAST = "FairPCA_SDP_LP", "least worst loss"
