@@ -1,6 +1,6 @@
 """Credit Card: class, groups, features and rows, which the paper does not state and a recorded search selected.
 
-What else the search tried, and how little speaks for its choice, is told in the chapter ``papers/zhou2024/search``.
+What else the search tried, and how little speaks for its choice, is told at the end of ``papers/zhou2024/experiments``.
 """
 
 import numpy as np
