@@ -32,7 +32,6 @@ def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False,
         raise ConfigurationError(
             f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
         )
-    sys.modules.setdefault("rfc3987_syntax", None)  # a grammar that takes nbformat 1.6 s to load, and no notebook needs
     import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError
