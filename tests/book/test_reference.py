@@ -41,4 +41,4 @@ def test_a_method_says_guarantee_cost_and_source_and_leads_to_its_chapter_and_ex
         assert f"\n{part}\n---" in doc, part
 
     assert ("Derived in" in api.used(name)) == (name != "KernelKMeans")  # which is derived nowhere
-    assert "Run by" in api.used(name)
+    assert ("Run by" in api.used(name)) == (name != "FairAlignmentClustering")  # younger than the experiments

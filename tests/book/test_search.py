@@ -36,10 +36,8 @@ ASKED = {
     "how to cite": ("cite",),
     "errata": ("findings/errata",),
     # what readers, rerunners and citers ask
-    "change k": ("yours/faq", "reproduce"),
     "error gap": ("reference/glossary", "reference/metrics"),
     "my own method": ("yours/bring-your-method", "across/leaderboard"),
-    "tolerances": ("foundations/verdicts",),
 }
 
 

@@ -122,7 +122,7 @@ DRAWN = {"INLP", "RLACE", "MMD PCA"} | {name for name, method in METHODS.items()
 def data_for(method: Method, seed=1):
     """Features, groups and a target."""
     if method.seen is not _subspace:
-        s = draw(counts=(60, 40, 20), seed=seed)
+        s = draw(counts=(60, 40, 20)[: method.groups], seed=seed)
         X, groups = s.X, s.groups
     elif method.attributes == 1:
         s = draw(counts=(200, 120, 60)[: method.groups], seed=seed)

@@ -22,7 +22,7 @@ S = draw(counts=(60, 40, 20))
 X, GROUPS = S.X, S.groups  # 120 rows, 6 features, 3 groups
 FAIR = {name for name in ALL if name not in PLAIN}
 #: Those that compare two groups by nature, and those to which six groups leave no direction of six.
-TWO_GROUPS = {"ConvexFairPCA", "DisparityFairPCA", "RobustFairPCA"}
+TWO_GROUPS = {"ConvexFairPCA", "DisparityFairPCA", "FairAlignmentClustering", "RobustFairPCA"}
 
 
 def spoilt(value):

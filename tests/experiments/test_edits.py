@@ -23,7 +23,7 @@ NOTEBOOKS = {
             "JevdPCA (orthogonal)",
         ),
         "data": ("ranks = rathore2025.ranks", "moments = moments.standardised()\n{}", ""),
-        "list of k": ("ranks = rathore2025.ranks(dataset, moments, largest)", "ranks = range(1, 4)", ""),
+        "list of k": ("ranks = rathore2025.ranks(dataset, moments, max_k)", "ranks = range(1, 4)", ""),
         "evaluation": ("values = rathore2025.judged(moments, W)", "values = rathore2025.judged(women, W)", ""),
     },
     "kleindessner2023/illustration": {

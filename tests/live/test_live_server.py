@@ -57,5 +57,5 @@ def test_pages_and_values_that_there_are_not():
     for name in ("reproduce", "../README", "experiments/none", ""):
         with pytest.raises((ConfigurationError, RegistryError)):
             pages.page(name)
-    with pytest.raises(ConfigurationError, match="'largest' is 'many'"):
+    with pytest.raises(ConfigurationError, match="'max_k' is 'many'"):
         pages.parameters("experiments/rathore2025-tables", {"max_k": "many"})
