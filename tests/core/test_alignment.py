@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenspan.clustering import FairAlignmentClustering, KernelKMeans
-from evenspan.clustering.alignment import couple
+from evenspan.clustering.alignment import aligned, couple
 from evenspan.core.errors import GroupError
 
 
@@ -46,11 +46,25 @@ def test_of_all_pairs_and_their_clusters_the_answer_is_the_best():
     assert set(KernelKMeans(2).fit(X).labels_[:4]) != set(KernelKMeans(2).fit(X).labels_[4:])
 
 
-def test_released_pairs_trade_balance_for_cost():
+def test_a_turn_states_the_cost_of_its_pairs_and_never_raises_it():
     X, groups = made((30, 75), seed=2)
-    fits = [FairAlignmentClustering(2, released=r).fit(X, sensitive_features=groups) for r in (0.0, 0.5, 1.0)]
-    assert fits[0].counts_.counts[0].tolist() == pytest.approx([15, 15], abs=1)
-    assert (np.diff([one.inertia_ for one in fits]) <= 1e-9).all()
-    assert (np.diff(fits[0].history_) <= 1e-9).all()
+    rows = np.flatnonzero(groups == "a"), np.flatnonzero(groups == "b")
+    pairs, centres, history, converged = aligned(X, rows, 2, 50, 0)
+    first, second = (((X[part, None] - centres) ** 2).sum(axis=2) for part in rows)
+    assert history[-1] == pytest.approx((30 / 105 * first[pairs] + 75 / 105 * second).min(axis=1).sum())
+    assert converged
+    assert (np.diff(history) <= 1e-9).all()
+
+
+def test_released_rows_trade_balance_for_cost():
+    X, groups = made((30, 75), seed=2)
+    X[groups == "a", 1] += 5.0 * (np.arange(30) % 3 == 0)  # more of this group are in the upper cluster
+    fits = [FairAlignmentClustering(2, released=r).fit(X, sensitive_features=groups) for r in (0.0, 0.05, 1.0)]
+    counts = [one.counts_.counts for one in fits]
+    assert np.abs(counts[0][0] - counts[0][1] * 30 / 75).max() < 1
+    assert (np.diff([one.inertia_ for one in fits]) < 0).all()
+    assert (np.diff([one.counts_.balance for one in fits]) <= 0).all()
+    assert fits[2].counts_.balance < fits[0].counts_.balance
+    np.testing.assert_array_equal(fits[2].labels_, fits[2].predict(X))
     with pytest.raises(GroupError, match="pairs two groups, and there are 3"):
         FairAlignmentClustering(2).fit(X, sensitive_features=np.arange(105) % 3)

@@ -10,7 +10,7 @@ from ..core.errors import GroupError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_memory, warn_caller
 from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer, plain_means
+from .estimator import CentreClusterer, plain_means
 from .transport import squared_distances, transport
 
 
@@ -41,7 +41,7 @@ class FairAlignmentClustering(CentreClusterer):
         groups in every cluster, 1 ignores them.
     max_iter : int, default 100
         Most turns.
-    random_state, on_single_group : as in ``FairKernelKMeans``
+    random_state : as in ``FairKernelKMeans``
         The generator is for the seeds of k-means.
 
     Attributes
@@ -78,18 +78,14 @@ class FairAlignmentClustering(CentreClusterer):
     1.0
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "released": number(0.0, 1.0),
-        "max_iter": whole(1),
-    }
+    _options: ClassVar[Mapping[str, Option]] = {"released": number(0.0, 1.0), "max_iter": whole(1)}
+    on_single_group = "raise"
 
-    def __init__(self, n_clusters=8, *, released=0.0, max_iter=100, random_state=0, on_single_group="raise"):
+    def __init__(self, n_clusters=8, *, released=0.0, max_iter=100, random_state=0):
         self.n_clusters = n_clusters
         self.released = released
         self.max_iter = max_iter
         self.random_state = random_state
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features)
