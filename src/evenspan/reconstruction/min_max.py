@@ -94,7 +94,7 @@ def solve_nested(
             v, certificate = solve_min_max(*left, 1, objective, offsets)
         else:
             v, certificate = solve_multi_criteria(left, 1, objective, offsets)
-        problem = f"largest {objective} of the groups with {j} components, of which {j - 1} are given"
+        problem = f"largest {objective} with {j} components, {j - 1} of them given"
         certificates.append(replace(certificate, problem=problem))
         V = np.hstack([V, Z @ v])
     return V, tuple(certificates)
