@@ -1,6 +1,7 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,9 +17,10 @@ from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
-from .weight_rule import WEIGHT_OR_RULE, settle
+from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
 
 
+@dataclass(eq=False, repr=False)
 class FairMultipleKernelKMeans(FairClusterer):
     r"""Fair kernel k-means on a weighted sum of kernels, the weights being found with the clusters.
 
@@ -87,6 +89,17 @@ class FairMultipleKernelKMeans(FairClusterer):
     (12,)
     """
 
+    n_clusters: int = 8
+    fairness_weight: float | str | WeightRule = "auto"
+    _: KW_ONLY
+    kernels: str | np.ndarray = "twelve"
+    weights_from: str = "shifted"
+    init: str | np.ndarray = "relaxed"
+    max_iter: int = 10
+    tol: float = 1e-10
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = "raise"
+
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         "fairness_weight": WEIGHT_OR_RULE,
@@ -95,29 +108,6 @@ class FairMultipleKernelKMeans(FairClusterer):
         "max_iter": whole(1),
         "tol": number(0.0),
     }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        fairness_weight="auto",
-        *,
-        kernels="twelve",
-        weights_from="shifted",
-        init="relaxed",
-        max_iter=10,
-        tol=1e-10,
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.fairness_weight = fairness_weight
-        self.kernels = kernels
-        self.weights_from = weights_from
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()

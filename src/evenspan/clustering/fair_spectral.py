@@ -1,6 +1,7 @@
 """Fair spectral clustering (Kleindessner et al. 2019): the relaxed problem by null space or Lanczos, then k-means."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -124,6 +125,7 @@ def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
     return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, None)
 
 
+@dataclass(eq=False, repr=False)
 class FairSpectralClustering(FairClusterer):
     r"""Spectral clustering whose relaxed indicators give every group its share of every cluster.
 
@@ -196,6 +198,15 @@ class FairSpectralClustering(FairClusterer):
     [[20, 20], [40, 40]]
     """
 
+    n_clusters: int = 8
+    _: KW_ONLY
+    affinity: str = "nearest_neighbors"
+    n_neighbors: int = 20
+    laplacian: str = "normalized"
+    solver: str = "auto"
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = "raise"
+
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         "affinity": one_of("nearest_neighbors", "precomputed"),
@@ -203,25 +214,6 @@ class FairSpectralClustering(FairClusterer):
         "laplacian": one_of("normalized", "unnormalized"),
         "solver": one_of("auto", "null_space", "lanczos"),
     }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        affinity="nearest_neighbors",
-        n_neighbors=20,
-        laplacian="normalized",
-        solver="auto",
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_neighbors = n_neighbors
-        self.laplacian = laplacian
-        self.solver = solver
-        self.random_state = random_state
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")

@@ -1,6 +1,7 @@
 """Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -87,6 +88,7 @@ def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) 
     return fill_empty(gram, labels, n_clusters)
 
 
+@dataclass(eq=False, repr=False)
 class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     r"""Kernel k-means: points near to the mean of their cluster in the feature space of a kernel.
 
@@ -143,30 +145,20 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     [3, 3]
     """
 
+    n_clusters: int = 8
+    _: KW_ONLY
+    algorithm: str = "lloyd"
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    n_init: int = 10
+    max_iter: int = 300
+    random_state: int | np.random.Generator | None = 0
+
     _options: ClassVar[Mapping[str, Option]] = {
         "algorithm": one_of("lloyd", "relaxed"),
         "n_init": whole(1),
         "max_iter": whole(1),
     }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        algorithm="lloyd",
-        kernel="rbf",
-        gamma="scale",
-        n_init=10,
-        max_iter=300,
-        random_state=0,
-    ):
-        self.n_clusters = n_clusters
-        self.algorithm = algorithm
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def fit(self, X, y=None):
         """Cluster the rows of X.

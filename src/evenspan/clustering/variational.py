@@ -1,6 +1,7 @@
 """Variational fair clustering (Ziko et al. 2021): soft assignments and centres in turn; unequal shares cost."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -190,6 +191,7 @@ def variational_rounds(
     return VariationalResult(weight, labels, centres, within, bound, energy, tuple(history), degenerate, converged)
 
 
+@dataclass(eq=False, repr=False)
 class VariationalFairClustering(CentreClusterer):
     r"""K-means with a penalty on the divergence of group shares.
 
@@ -261,6 +263,15 @@ class VariationalFairClustering(CentreClusterer):
     True
     """
 
+    n_clusters: int = 8
+    fairness_weight: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-4
+    max_iter: int = 100
+    max_bound_iter: int = 10_000
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = "raise"
+
     _options: ClassVar[Mapping[str, Option]] = {
         **FairClusterer._options,
         "fairness_weight": WEIGHT,
@@ -268,25 +279,6 @@ class VariationalFairClustering(CentreClusterer):
         "max_iter": whole(1),
         "max_bound_iter": whole(1),
     }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        fairness_weight=1.0,
-        *,
-        tol=1e-4,
-        max_iter=100,
-        max_bound_iter=10_000,
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.fairness_weight = fairness_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_bound_iter = max_bound_iter
-        self.random_state = random_state
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features):
         codes, origin, rounds = self._prepare(X, sensitive_features)

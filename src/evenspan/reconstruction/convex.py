@@ -1,7 +1,7 @@
 """PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -203,6 +203,7 @@ def _shifts(Q: np.ndarray, penalty: Penalty) -> float | tuple[float, float]:
     return max(-float(values[0]), 0.0), max(float(values[-1]), 0.0)
 
 
+@dataclass(eq=False, repr=False)
 class ConvexFairPCA(ReconstructionEstimator):
     r"""PCA with a bound on the mean gap of two groups, and a penalty on their covariance gap, by relaxation.
 
@@ -278,6 +279,16 @@ class ConvexFairPCA(ReconstructionEstimator):
     0.0
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    delta: float = 0.0
+    mu: float = 0.0
+    covariance: bool = False
+    penalty: str = "largest"
+    tol: float = 1e-6
+    max_iter: int = 20_000
+    standardize: bool = True
+
     _options: ClassVar[Mapping[str, Option]] = {
         "delta": number(0),
         "mu": number(0),
@@ -287,27 +298,6 @@ class ConvexFairPCA(ReconstructionEstimator):
         "max_iter": whole(1),
         "standardize": flag(),
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        delta=0.0,
-        mu=0.0,
-        covariance=False,
-        penalty="largest",
-        tol=1e-6,
-        max_iter=20_000,
-        standardize=True,
-    ):
-        self.n_components = n_components
-        self.delta = delta
-        self.mu = mu
-        self.covariance = covariance
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
-        self.standardize = standardize
 
     def _lifted(self, learnt, Q, rest):
         X, values = Q @ learnt["fractional_"] @ Q.T, np.append(learnt["eigenvalues_"], np.zeros(rest.shape[1]))

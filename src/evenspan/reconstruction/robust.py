@@ -14,6 +14,7 @@ chords, and for three groups and more the attainable errors need not form a conv
 """
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -80,6 +81,7 @@ def lower_bound(
 PROBLEM = "worst-case error plus penalised difference over projections of rank k"
 
 
+@dataclass(eq=False, repr=False)
 class RobustFairPCA(ReconstructionEstimator):
     r"""PCA for the worst distribution near the sample, with a penalty on unequal group errors.
 
@@ -152,6 +154,16 @@ class RobustFairPCA(ReconstructionEstimator):
     array([0.8, 0.8])
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    alpha: float = 0.1
+    penalty: float = 1.0
+    solver: str = "exact"
+    restarts: int = 20
+    max_iter: int = 1000
+    random_state: int | np.random.Generator | None = 0
+    standardize: bool = False
+
     _options: ClassVar[Mapping[str, Option]] = {
         "alpha": number(0),
         "penalty": number(0),
@@ -160,27 +172,6 @@ class RobustFairPCA(ReconstructionEstimator):
         "max_iter": whole(1),
         "standardize": flag(),
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        alpha=0.1,
-        penalty=1.0,
-        solver="exact",
-        restarts=20,
-        max_iter=1000,
-        random_state=0,
-        standardize=False,
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.penalty = penalty
-        self.solver = solver
-        self.restarts = restarts
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.standardize = standardize
 
     def _solve(self, matrices, moments, k):
         if self.solver == "exact" and moments.G != 2:

@@ -1,6 +1,7 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -48,6 +49,7 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     return sum(matrices)
 
 
+@dataclass(eq=False, repr=False)
 class FairPCA(SubspaceEstimator):
     r"""PCA among the projections that give all groups the same mean.
 
@@ -122,6 +124,19 @@ class FairPCA(SubspaceEstimator):
     True
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    match: str = "mean"
+    covariance_fraction: float = 0.5
+    center: str = "overall"
+    standardize: bool = False
+    tradeoff: float | None = None
+    criterion: str = "demographic_parity"
+    positive_label: object = 1
+    attributes: str = "marginal"
+    numeric_attributes: Sequence = ()
+    on_single_group: str = "raise"
+
     _options: ClassVar[Mapping[str, Option]] = {
         **GROUP_OPTIONS,
         "match": one_of("mean", "covariance"),
@@ -130,33 +145,6 @@ class FairPCA(SubspaceEstimator):
         "tradeoff": number(0, 1) | none("no second block"),
         "criterion": one_of("demographic_parity", "equal_opportunity"),
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        match="mean",
-        covariance_fraction=0.5,
-        center="overall",
-        standardize=False,
-        tradeoff=None,
-        criterion="demographic_parity",
-        positive_label=1,
-        attributes="marginal",
-        numeric_attributes=(),
-        on_single_group="raise",
-    ):
-        self.n_components = n_components
-        self.match = match
-        self.covariance_fraction = covariance_fraction
-        self.center = center
-        self.standardize = standardize
-        self.tradeoff = tradeoff
-        self.criterion = criterion
-        self.positive_label = positive_label
-        self.attributes = attributes
-        self.numeric_attributes = numeric_attributes
-        self.on_single_group = on_single_group
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         X = self._table(X, reset=True)

@@ -1,10 +1,11 @@
 """Iterative null-space projection (Ravfogel et al. 2020): remove what linear classifiers use, one after another."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
@@ -17,6 +18,7 @@ from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
 VANISHED = 1e-8
 
 
+@dataclass(eq=False, repr=False)
 class INLP(ErasingEstimator):
     r"""Iterative null-space projection: the intersection of the null spaces of successive linear classifiers.
 
@@ -85,29 +87,19 @@ class INLP(ErasingEstimator):
     (True, True)
     """
 
+    n_components: int | None = None
+    _: KW_ONLY
+    max_iter: int | None = None
+    select: str = "pca"
+    classifier: ClassifierMixin | None = None
+    attributes: str = "marginal"
+    on_single_group: str = "raise"
+    random_state: int | np.random.Generator | None = 0
+
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
         "max_iter": whole(1) | none("until it is idle"),
     }
-
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        max_iter=None,
-        select="pca",
-        classifier=None,
-        attributes="marginal",
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.select = select
-        self.classifier = classifier
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.random_state = random_state
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         d = X.shape[1]

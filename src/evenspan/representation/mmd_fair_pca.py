@@ -1,6 +1,7 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import combinations, pairwise
 from typing import ClassVar
 
@@ -79,6 +80,7 @@ class DiscrepancyPenalty:
         return sum(pairs), max(max(pairs), 0.0), self.X.T @ slopes
 
 
+@dataclass(eq=False, repr=False)
 class MMDFairPCA(PointsEstimator):
     r"""PCA with a bound on the maximum mean discrepancy between the projected groups.
 
@@ -153,6 +155,15 @@ class MMDFairPCA(PointsEstimator):
     (True, True)
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    tol: float = 1e-3
+    bandwidth: float | str = "median"
+    max_iter: int = 100
+    max_inner: int = 300
+    on_single_group: str = "raise"
+    random_state: int | np.random.Generator | None = 0
+
     #: The first weight times the discrepancy of standard PCA, as in the public scripts.
     _first_weight: ClassVar[float] = 1.0
     _options: ClassVar[Mapping[str, Option]] = {
@@ -162,25 +173,6 @@ class MMDFairPCA(PointsEstimator):
         "max_inner": whole(1),
         "on_single_group": GROUP_OPTIONS["on_single_group"],
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        tol=1e-3,
-        bandwidth="median",
-        max_iter=100,
-        max_inner=300,
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.tol = tol
-        self.bandwidth = bandwidth
-        self.max_iter = max_iter
-        self.max_inner = max_inner
-        self.on_single_group = on_single_group
-        self.random_state = random_state
 
     def _answer_points(self, X, codes, moments: GroupMoments) -> Answer:
         require_groups(moments.labels, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")

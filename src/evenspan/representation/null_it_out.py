@@ -1,6 +1,7 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -129,6 +130,7 @@ def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.nda
     return best_inside(S, complement(U), k, problem, U)
 
 
+@dataclass(eq=False, repr=False)
 class NullItOutPCA(SubspaceEstimator):
     r"""PCA without the direction of the group means and the m directions in which the group covariances differ most.
 
@@ -198,33 +200,22 @@ class NullItOutPCA(SubspaceEstimator):
     True
     """
 
+    n_components: int = 2
+    n_gap_directions: int = 2
+    _: KW_ONLY
+    constraint: str = "all"
+    gap: str = "covariance"
+    center: str = "overall"
+    removal: str = "eigenvectors"
+    attributes: str = "marginal"
+    on_single_group: str = "raise"
+
     _options: ClassVar[Mapping[str, Option]] = {
         **COMPARISON_OPTIONS,
         "gap": one_of("covariance", "second_moment"),
         "center": one_of("overall", "none"),
         "removal": one_of("eigenvectors", "balance"),
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        n_gap_directions=2,
-        *,
-        constraint="all",
-        gap="covariance",
-        center="overall",
-        removal="eigenvectors",
-        attributes="marginal",
-        on_single_group="raise",
-    ):
-        self.n_components = n_components
-        self.n_gap_directions = n_gap_directions
-        self.constraint = constraint
-        self.gap = gap
-        self.center = center
-        self.removal = removal
-        self.attributes = attributes
-        self.on_single_group = on_single_group
 
     def _answer(self, moments: GroupMoments) -> Answer:
         m = removable(self, moments.d)

@@ -1,6 +1,7 @@
 """Relaxed linear adversarial concept erasure (Ravfogel et al. 2022): a game between a projection and a predictor."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import ClassVar
 
@@ -75,6 +76,7 @@ class FantopePoint:
         return self.vectors[:, np.argsort(self.values, kind="stable")[::-1][:r]]
 
 
+@dataclass(eq=False, repr=False)
 class RLACE(ErasingEstimator):
     r"""Linear adversarial erasure: the projection on which the best linear predictor of the group does worst.
 
@@ -150,6 +152,18 @@ class RLACE(ErasingEstimator):
     (True, True)
     """
 
+    n_components: int | None = None
+    _: KW_ONLY
+    select: str = "pca"
+    rank: int | None = None
+    max_iter: int = 10_000
+    learning_rate: float = 0.005
+    epsilon: float = 0.0015
+    evaluate_every: int = 1000
+    attributes: str = "marginal"
+    on_single_group: str = "raise"
+    random_state: int | np.random.Generator | None = 0
+
     _options: ClassVar[Mapping[str, Option]] = {
         **ERASURE_OPTIONS,
         "rank": whole(1) | none("one less than the groups"),
@@ -158,31 +172,6 @@ class RLACE(ErasingEstimator):
         "epsilon": number(0, low_open=True),
         "evaluate_every": whole(1),
     }
-
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        select="pca",
-        rank=None,
-        max_iter=10_000,
-        learning_rate=0.005,
-        epsilon=0.0015,
-        evaluate_every=1000,
-        attributes="marginal",
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.select = select
-        self.rank = rank
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.epsilon = epsilon
-        self.evaluate_every = evaluate_every
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.random_state = random_state
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         n, d = X.shape

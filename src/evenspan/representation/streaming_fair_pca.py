@@ -1,6 +1,7 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import chain
 from typing import ClassVar
 
@@ -113,6 +114,7 @@ BLOCKS = Option(
 )
 
 
+@dataclass(eq=False, repr=False)
 class StreamingFairPCA(SubspaceEstimator):
     r"""Null-it-out fair PCA of data that do not fit in memory: the fair noisy power method (FNPM).
 
@@ -206,6 +208,20 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
+    n_components: int = 2
+    n_gap_directions: int = 2
+    _: KW_ONLY
+    constraint: str = "all"
+    center: str = "overall"
+    n_blocks: int | tuple[int, int] = 10
+    block_size: int | tuple[int, int] | None = None
+    on_missing: str = "carry"
+    mean_tol: float | None = None
+    attributes: str = "marginal"
+    on_single_group: str = "raise"
+    groups: Sequence | None = None
+    random_state: int | np.random.Generator | None = 0
+
     _options: ClassVar[Mapping[str, Option]] = {
         **COMPARISON_OPTIONS,
         "center": one_of("overall", "group", "none"),
@@ -214,35 +230,6 @@ class StreamingFairPCA(SubspaceEstimator):
         "on_missing": one_of("carry", "skip"),
         "mean_tol": number(0) | none("remove all"),
     }
-
-    def __init__(
-        self,
-        n_components=2,
-        n_gap_directions=2,
-        *,
-        constraint="all",
-        center="overall",
-        n_blocks=10,
-        block_size=None,
-        on_missing="carry",
-        mean_tol=None,
-        attributes="marginal",
-        on_single_group="raise",
-        groups=None,
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.n_gap_directions = n_gap_directions
-        self.constraint = constraint
-        self.center = center
-        self.n_blocks = n_blocks
-        self.block_size = block_size
-        self.on_missing = on_missing
-        self.mean_tol = mean_tol
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.groups = groups
-        self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features=None):
         """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
