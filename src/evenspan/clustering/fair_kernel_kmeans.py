@@ -1,8 +1,7 @@
 """Fair kernel k-means: kernel k-means with a penalty on unequal group shares of the clusters."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -10,7 +9,7 @@ from sklearn.base import clone
 from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import Option, flag, number, whole
+from ..core.options import SINGLE_GROUP, flag, number, option, parameterised, whole
 from .bounds import certified, deflated_bound
 from .estimator import WEIGHT, FairClusterer
 from .kernel_kmeans import starting_point
@@ -29,7 +28,7 @@ class TradeOffPoint:
     updates: RowUpdates
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class FairKernelKMeans(KernelInput, FairClusterer):
     r"""Kernel k-means whose clusters have nearly the group shares of the whole sample.
 
@@ -118,24 +117,16 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     """
 
     n_clusters: int = 8
-    fairness_weight: float | str | WeightRule = "auto"
+    fairness_weight: float | str | WeightRule = option("auto", WEIGHT_OR_RULE)
     _: KW_ONLY
     kernel: str | Callable = "rbf"
     gamma: float | str = "scale"
     init: str | np.ndarray = "relaxed"
-    max_iter: int = 10
-    tol: float = 1e-10
-    swaps: bool = False
+    max_iter: int = option(10, whole(1))
+    tol: float = option(1e-10, number(0.0))
+    swaps: bool = option(False, flag())
     random_state: int | np.random.Generator | None = 0
-    on_single_group: str = "raise"
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "fairness_weight": WEIGHT_OR_RULE,
-        "max_iter": whole(1),
-        "tol": number(0.0),
-        "swaps": flag(),
-    }
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         X, gram, codes, start = self._prepare(X, sensitive_features)

@@ -1,8 +1,8 @@
 """Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import Option, Options, one_of, whole
+from ..core.options import Options, one_of, option, parameterised, whole
 from .bounds import certified, leading_eigenpairs
 from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
@@ -88,7 +88,7 @@ def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) 
     return fill_empty(gram, labels, n_clusters)
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     r"""Kernel k-means: points near to the mean of their cluster in the feature space of a kernel.
 
@@ -147,18 +147,12 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
 
     n_clusters: int = 8
     _: KW_ONLY
-    algorithm: str = "lloyd"
+    algorithm: str = option("lloyd", one_of("lloyd", "relaxed"))
     kernel: str | Callable = "rbf"
     gamma: float | str = "scale"
-    n_init: int = 10
-    max_iter: int = 300
+    n_init: int = option(10, whole(1))
+    max_iter: int = option(300, whole(1))
     random_state: int | np.random.Generator | None = 0
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        "algorithm": one_of("lloyd", "relaxed"),
-        "n_init": whole(1),
-        "max_iter": whole(1),
-    }
 
     def fit(self, X, y=None):
         """Cluster the rows of X.

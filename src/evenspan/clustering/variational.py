@@ -1,8 +1,8 @@
 """Variational fair clustering (Ziko et al. 2021): soft assignments and centres in turn; unequal shares cost."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterable
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -12,8 +12,8 @@ from sklearn.utils.extmath import row_norms
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, number, whole
-from .estimator import WEIGHT, CentreClusterer, FairClusterer
+from ..core.options import SINGLE_GROUP, number, option, parameterised, whole
+from .estimator import WEIGHT, CentreClusterer
 from .kernels import indicator
 
 #: The first and least L, the constant of the authors' program; and how often empty clusters lead to new seeds.
@@ -191,7 +191,7 @@ def variational_rounds(
     return VariationalResult(weight, labels, centres, within, bound, energy, tuple(history), degenerate, converged)
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class VariationalFairClustering(CentreClusterer):
     r"""K-means with a penalty on the divergence of group shares.
 
@@ -264,21 +264,13 @@ class VariationalFairClustering(CentreClusterer):
     """
 
     n_clusters: int = 8
-    fairness_weight: float = 1.0
+    fairness_weight: float = option(1.0, WEIGHT)
     _: KW_ONLY
-    tol: float = 1e-4
-    max_iter: int = 100
-    max_bound_iter: int = 10_000
+    tol: float = option(1e-4, number(0.0))
+    max_iter: int = option(100, whole(1))
+    max_bound_iter: int = option(10_000, whole(1))
     random_state: int | np.random.Generator | None = 0
-    on_single_group: str = "raise"
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "fairness_weight": WEIGHT,
-        "tol": number(0.0),
-        "max_iter": whole(1),
-        "max_bound_iter": whole(1),
-    }
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         codes, origin, rounds = self._prepare(X, sensitive_features)

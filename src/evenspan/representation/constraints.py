@@ -13,10 +13,6 @@ from ..core.groups import encode_groups, label_text
 from ..core.inputs import in_pandas, row_blocks, warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import one_of
-
-#: Options of every method here: which groups are compared, and what one group only is.
-GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
 
 
 def require_groups(labels: np.ndarray, on_single_group: str, consequence: str) -> None:

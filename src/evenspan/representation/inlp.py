@@ -1,8 +1,6 @@
 """Iterative null-space projection (Ravfogel et al. 2020): remove what linear classifiers use, one after another."""
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
@@ -11,14 +9,14 @@ from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.options import Option, none, whole
-from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, option, parameterised, whole
+from .erasure import SELECT, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class INLP(ErasingEstimator):
     r"""Iterative null-space projection: the intersection of the null spaces of successive linear classifiers.
 
@@ -89,17 +87,12 @@ class INLP(ErasingEstimator):
 
     n_components: int | None = None
     _: KW_ONLY
-    max_iter: int | None = None
-    select: str = "pca"
+    max_iter: int | None = option(None, whole(1) | none("until it is idle"))
+    select: str = option("pca", SELECT)
     classifier: ClassifierMixin | None = None
-    attributes: str = "marginal"
-    on_single_group: str = "raise"
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
     random_state: int | np.random.Generator | None = 0
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        **ERASURE_OPTIONS,
-        "max_iter": whole(1) | none("until it is idle"),
-    }
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         d = X.shape[1]

@@ -1,8 +1,7 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -13,15 +12,11 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, span, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, one_of, whole
-from .constraints import GROUP_OPTIONS, best_inside, require_groups
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, one_of, option, parameterised, whole
+from .constraints import best_inside, require_groups
 
-#: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
-COMPARISON_OPTIONS = {
-    "n_gap_directions": whole(0),
-    "constraint": one_of("all", "covariance", "mean", "vanilla"),
-    **GROUP_OPTIONS,
-}
+#: What is removed.
+CONSTRAINT = one_of("all", "covariance", "mean", "vanilla")
 
 
 class Contrast(NamedTuple):
@@ -130,7 +125,7 @@ def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.nda
     return best_inside(S, complement(U), k, problem, U)
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class NullItOutPCA(SubspaceEstimator):
     r"""PCA without the direction of the group means and the m directions in which the group covariances differ most.
 
@@ -201,21 +196,14 @@ class NullItOutPCA(SubspaceEstimator):
     """
 
     n_components: int = 2
-    n_gap_directions: int = 2
+    n_gap_directions: int = option(2, whole(0))
     _: KW_ONLY
-    constraint: str = "all"
-    gap: str = "covariance"
-    center: str = "overall"
-    removal: str = "eigenvectors"
-    attributes: str = "marginal"
-    on_single_group: str = "raise"
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        **COMPARISON_OPTIONS,
-        "gap": one_of("covariance", "second_moment"),
-        "center": one_of("overall", "none"),
-        "removal": one_of("eigenvectors", "balance"),
-    }
+    constraint: str = option("all", CONSTRAINT)
+    gap: str = option("covariance", one_of("covariance", "second_moment"))
+    center: str = option("overall", one_of("overall", "none"))
+    removal: str = option("eigenvectors", one_of("eigenvectors", "balance"))
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def _answer(self, moments: GroupMoments) -> Answer:
         m = removable(self, moments.d)

@@ -1,9 +1,8 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY
 from itertools import chain
-from typing import ClassVar
 
 import numpy as np
 
@@ -13,10 +12,10 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import encode_groups, label_text, positions, union_labels
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.options import Option, none, number, one_of, whole
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, Option, none, number, one_of, option, parameterised, whole
 from ..core.streams import ArrayStream, Stream, as_stream
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, batch_sums
-from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
+from .null_it_out import CONSTRAINT, contrasts, removable
 
 
 class StreamEndedWarning(FairWarning):
@@ -114,7 +113,7 @@ BLOCKS = Option(
 )
 
 
-@dataclass(eq=False, repr=False)
+@parameterised
 class StreamingFairPCA(SubspaceEstimator):
     r"""Null-it-out fair PCA of data that do not fit in memory: the fair noisy power method (FNPM).
 
@@ -209,27 +208,18 @@ class StreamingFairPCA(SubspaceEstimator):
     """
 
     n_components: int = 2
-    n_gap_directions: int = 2
+    n_gap_directions: int = option(2, whole(0))
     _: KW_ONLY
-    constraint: str = "all"
-    center: str = "overall"
-    n_blocks: int | tuple[int, int] = 10
-    block_size: int | tuple[int, int] | None = None
-    on_missing: str = "carry"
-    mean_tol: float | None = None
-    attributes: str = "marginal"
-    on_single_group: str = "raise"
+    constraint: str = option("all", CONSTRAINT)
+    center: str = option("overall", one_of("overall", "group", "none"))
+    n_blocks: int | tuple[int, int] = option(10, BLOCKS)
+    block_size: int | tuple[int, int] | None = option(None, BLOCKS | none("whole passes"))
+    on_missing: str = option("carry", one_of("carry", "skip"))
+    mean_tol: float | None = option(None, number(0) | none("remove all"))
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
     groups: Sequence | None = None
     random_state: int | np.random.Generator | None = 0
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        **COMPARISON_OPTIONS,
-        "center": one_of("overall", "group", "none"),
-        "n_blocks": BLOCKS,
-        "block_size": BLOCKS | none("whole passes"),
-        "on_missing": one_of("carry", "skip"),
-        "mean_tol": number(0) | none("remove all"),
-    }
 
     def fit(self, X, y=None, *, sensitive_features=None):
         """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
