@@ -101,7 +101,7 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
         raise DataError(
             "a numeric attribute, or the target to keep, holds NaN or infinite values. Drop those rows or impute them."
         )
-    weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = np.ones(len(quantities)) if weights is None else np.asarray(in_pandas(weights), dtype=np.float64)
     Z = quantities - np.average(quantities, axis=0, weights=weights)
     # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
     Z -= np.average(Z, axis=0, weights=weights)
