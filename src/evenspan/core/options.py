@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -75,6 +75,7 @@ def option(default: Any, allowed: Option) -> Any:
     return field(default=default, metadata={"option": allowed})
 
 
+@dataclass_transform(eq_default=False, field_specifiers=(option,))  # so that editors know the constructor
 def parameterised(cls: type) -> type:
     """Class decorator: the annotated fields are the arguments of the constructor, which only stores them."""
     cls = dataclass(eq=False, repr=False)(cls)
