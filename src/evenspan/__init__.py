@@ -18,8 +18,8 @@ _PUBLIC = {
     "core.streams": "ArrayStream FunctionStream",
     "displays": "FrontierDisplay GroupGapDisplay JointRangeDisplay",
     "metrics": "ClusterFrame GroupFrame",
-    "reconstruction": "JEVDPCA ConvexFairPCA DisparityFairPCA JointRange MinMaxFairPCA RobustFairPCA StandardPCA "
-    "joint_diagonalise",
+    "reconstruction": "JEVDPCA ConvexFairPCA DisparityFairPCA JointRange MinMaxFairPCA OutlierRobustFairPCA "
+    "RobustFairPCA SparseFairPCA StandardPCA joint_diagonalise",
     "representation": "INLP LEACE RLACE FairKernelPCA FairPCA MMDFairPCA NullItOutPCA StreamingFairPCA",
     "saving": "load save",
 }

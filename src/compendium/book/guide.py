@@ -23,16 +23,19 @@ from evenspan.clustering import (
 from evenspan.core.errors import ConfigurationError, ExecutionError, FairWarning, GroupError
 from evenspan.core.estimator import PointsEstimator
 from evenspan.methods import METHODS
+from evenspan.reconstruction import OutlierRobustFairPCA, SparseFairPCA
 from evenspan.representation import FairKernelPCA
 
 from ..papers.across import tables as across_tables
 
-KERNEL_MEANS, SHARES = "means, kernel", "shares in clusters"
+KERNEL_MEANS, SHARES, LENGTHS = "means, kernel", "shares in clusters", "lengths kept"
 ANY, TWO = "any number", "two"
 MOMENTS, ROWS = "moments", "rows"
 MET, BOUND, NONE = "certified optimal", "a bound", "none"
 #: Methods outside of the linear comparison, with what they make alike.
 FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
+    "Sparse fair PCA": ("losses", lambda: SparseFairPCA(2)),
+    "Outlier-robust fair PCA": (LENGTHS, lambda: OutlierRobustFairPCA(2)),
     "Fair kernel PCA": (KERNEL_MEANS, lambda: FairKernelPCA(2)),
     "FKKM": (SHARES, lambda: FairKernelKMeans(2)),
     "FMKKM": (SHARES, lambda: FairMultipleKernelKMeans(2)),
@@ -43,6 +46,8 @@ FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
 }
 #: The page of the book, below its root, that derives the method.
 CHAPTERS: Mapping[str, str] = across_tables.CHAPTERS | {
+    "Sparse fair PCA": "papers/vu2022/sparse",
+    "Outlier-robust fair PCA": "papers/vu2022/sparse",
     "Fair kernel PCA": "papers/kleindessner2023/kernel",
     "FKKM": "papers/zhou2024/derivation",
     "FMKKM": "papers/zhou2024/multiple-kernels",

@@ -6,6 +6,8 @@ from .jevd import JEVDPCA, JointDiagonalisationWarning
 from .joint_diagonalisation import JointDiagonalisation, joint_criterion, joint_diagonalise
 from .joint_range import JointRange
 from .min_max import MinMaxFairPCA
+from .minorisation import SparseFairPCA
+from .outlier_robust import OutlierRobustFairPCA
 from .robust import RobustFairPCA
 from .standard_pca import StandardPCA
 
@@ -18,7 +20,9 @@ __all__ = [
     "JointDiagonalisationWarning",
     "JointRange",
     "MinMaxFairPCA",
+    "OutlierRobustFairPCA",
     "RobustFairPCA",
+    "SparseFairPCA",
     "StandardPCA",
     "joint_criterion",
     "joint_diagonalise",

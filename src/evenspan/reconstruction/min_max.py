@@ -81,6 +81,15 @@ def solve_min_max(
     return V, Certificate(problem, primal, float(dual), 0.0, "min", tuple(weights.tolist()), joint.evaluations)
 
 
+def solve(
+    matrices: np.ndarray, k: int, objective: Literal["loss", "error"] = "loss", offsets: np.ndarray | None = None
+) -> tuple[np.ndarray, Certificate]:
+    """A projector of rank k for any number of groups, exact for two, certified."""
+    if len(matrices) == 2:
+        return solve_min_max(*matrices, k, objective, offsets)
+    return solve_multi_criteria(matrices, k, objective, offsets)
+
+
 def solve_nested(
     matrices: np.ndarray, k: int, objective: Literal["loss", "error"] = "loss"
 ) -> tuple[np.ndarray, tuple[Certificate, ...]]:
@@ -90,10 +99,7 @@ def solve_nested(
         Z = complement(V)
         left = np.array([symmetrise(Z.T @ M @ Z) for M in matrices])
         offsets = criteria_offsets(matrices, j, objective) - kept(matrices, V)
-        if len(left) == 2:
-            v, certificate = solve_min_max(*left, 1, objective, offsets)
-        else:
-            v, certificate = solve_multi_criteria(left, 1, objective, offsets)
+        v, certificate = solve(left, 1, objective, offsets)
         problem = f"largest {objective} with {j} components, {j - 1} of them given"
         certificates.append(replace(certificate, problem=problem))
         V = np.hstack([V, Z @ v])
@@ -211,10 +217,7 @@ class MinMaxFairPCA(ReconstructionEstimator):
         self.standardize = standardize
 
     def _solve(self, matrices, moments, k):
-        if len(matrices) == 2:
-            V, certificate = solve_min_max(*matrices, k, self.objective)
-        else:
-            V, certificate = solve_multi_criteria(matrices, k, self.objective)
+        V, certificate = solve(matrices, k, self.objective)
         if self.nested:
             V, parts = solve_nested(matrices, k, self.objective)
             certificate = replace(
