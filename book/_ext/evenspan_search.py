@@ -102,7 +102,8 @@ def _methods(env):
     for name, some in api.methods_of().items():
         for method in some:
             names = dict.fromkeys(name for variant in looks.NAMES.get(method, ()) for name in variant)
-            words = " ".join([*names, looks.known()[method][0], "method"])
+            family = looks.known().get(method, ())[:1]  # none where it stands in no stored result
+            words = " ".join([*names, *family, "method"])
             yield f"{method} ({name})", api.page(name), "", words, 1
             derived = api.derivations(name)
             for chapter in (chapter for chapter in derived if chapter in env.titles):  # some books have a part of it
