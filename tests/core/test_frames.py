@@ -1,12 +1,13 @@
-"""Tables and columns of polars and pyarrow: the same answers as from arrays, and names kept."""
+"""Tables of polars and pyarrow, and tensors: the same answers as from arrays, and names kept."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
-from evenspan import FairPCA, GroupFrame, GroupMoments
+from evenspan import FairPCA, GroupFrame, GroupMoments, StreamingFairPCA
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 from evenspan.core.inputs import RowOrderWarning
@@ -35,6 +36,65 @@ def test_every_method_learns_the_same_from_a_table_and_hands_out_polars(name):
     np.testing.assert_allclose(out.to_numpy(), T[:9], atol=1e-12 * np.abs(T).max())
     with pytest.raises(ValueError, match=r"(?s)feature names.*same order"):
         fitted.transform(POLARS[:, ::-1])
+
+
+class Tensor:
+    """Stands in for a tensor of torch on another device, or with a gradient: NumPy cannot read it where it is."""
+
+    def __init__(self, values, at_hand=False, detached=False):
+        self.values, self.at_hand, self.detached = np.asarray(values), at_hand, detached
+        self.shape, self.ndim, self.dtype = self.values.shape, self.values.ndim, f"torch.{self.values.dtype}"
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, key):
+        return Tensor(self.values[key], self.at_hand, self.detached)
+
+    def detach(self):
+        return Tensor(self.values, self.at_hand, True)
+
+    def cpu(self):
+        return Tensor(self.values, True, self.detached)
+
+    def numpy(self, force=False):
+        if not (self.at_hand and self.detached):
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() first.")
+        return self.values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.numpy(), dtype=dtype)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_every_method_learns_the_same_from_tensors(name):
+    codes = (S.groups == "m").astype(np.int64)
+    with pytest.raises(TypeError, match="cuda:0"):
+        np.asarray(Tensor(S.X))
+    plain, fitted = fit(make(name), S.X, codes), fit(make(name), Tensor(S.X), Tensor(codes))
+    T = plain.transform(S.X)
+    np.testing.assert_array_equal(fitted.transform(Tensor(S.X)), T)
+    if hasattr(plain, "inverse_transform"):
+        np.testing.assert_array_equal(fitted.inverse_transform(Tensor(T)), plain.inverse_transform(T))
+
+
+def test_batches_of_tensors():
+    codes, weights = (S.groups == "m").astype(np.int64), np.arange(1.0, 151.0)
+    parts = [slice(a, a + 40) for a in range(0, 150, 40)]
+    rows = GroupMoments.from_batches([(S.X[part], codes[part], weights[part]) for part in parts])
+    sums = GroupMoments.from_batches([tuple(Tensor(one[part]) for one in (S.X, codes, weights)) for part in parts])
+    np.testing.assert_array_equal(sums.labels, [0, 1])
+    np.testing.assert_array_equal(sums.scatters, rows.scatters)
+
+    stream = StreamingFairPCA(2, 1, n_blocks=3)
+    from_rows = clone(stream).fit(lambda: [(S.X[part], codes[part]) for part in parts])
+    from_tensors = clone(stream).fit(lambda: [[Tensor(S.X[part]), Tensor(codes[part])] for part in parts])
+    np.testing.assert_array_equal(from_tensors.components_, from_rows.components_)
+    blocks = [clone(stream), clone(stream)]
+    for pca, kind in zip(blocks, (Tensor, np.asarray), strict=True):
+        for phase in ("gap", "components"):
+            pca.partial_fit(kind(S.X), sensitive_features=kind(codes), phase=phase)
+    np.testing.assert_array_equal(blocks[0].components_, blocks[1].components_)
 
 
 TEXT = ["f", "m", "m", "f", "x"]

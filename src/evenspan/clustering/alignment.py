@@ -1,7 +1,6 @@
 """Fair clustering by alignment (Kim et al. 2025): rows of two groups are paired, and pairs are clustered."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -9,11 +8,12 @@ from scipy.optimize import linear_sum_assignment
 from ..core.errors import GroupError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_memory, warn_caller
-from ..core.options import Option, number, whole
+from ..core.options import number, option, parameterised, whole
 from .estimator import CentreClusterer, plain_means
 from .transport import squared_distances, transport
 
 
+@parameterised
 class FairAlignmentClustering(CentreClusterer):
     r"""K-means of pairs: every row of one group shares a cluster with rows of the other.
 
@@ -78,14 +78,13 @@ class FairAlignmentClustering(CentreClusterer):
     1.0
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {"released": number(0.0, 1.0), "max_iter": whole(1)}
-    on_single_group = "raise"
+    n_clusters: int = 8
+    _: KW_ONLY
+    released: float = option(0.0, number(0.0, 1.0))
+    max_iter: int = option(100, whole(1))
+    random_state: int | np.random.Generator | None = 0
 
-    def __init__(self, n_clusters=8, *, released=0.0, max_iter=100, random_state=0):
-        self.n_clusters = n_clusters
-        self.released = released
-        self.max_iter = max_iter
-        self.random_state = random_state
+    on_single_group = "raise"
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features)

@@ -2,8 +2,6 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -17,7 +15,7 @@ from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
 from ..core.estimator import numeric_table
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import require_generator, warn_caller, warn_of_order
-from ..core.options import Option, Options, number, one_of, whole
+from ..core.options import Option, Options, number, whole
 
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
@@ -25,8 +23,6 @@ WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves ``labels_`` and ``counts_``."""
-
-    _options: ClassVar[Mapping[str, Option]] = {"on_single_group": one_of("raise", "warn")}
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012

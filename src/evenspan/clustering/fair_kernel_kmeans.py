@@ -1,8 +1,7 @@
 """Fair kernel k-means: kernel k-means with a penalty on unequal group shares of the clusters."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.base import clone
@@ -10,13 +9,13 @@ from sklearn.base import clone
 from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import Option, flag, number, whole
+from ..core.options import SINGLE_GROUP, flag, number, option, parameterised, whole
 from .bounds import certified, deflated_bound
 from .estimator import WEIGHT, FairClusterer
 from .kernel_kmeans import starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
-from .weight_rule import WEIGHT_OR_RULE, settle
+from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +28,7 @@ class TradeOffPoint:
     updates: RowUpdates
 
 
+@parameterised
 class FairKernelKMeans(KernelInput, FairClusterer):
     r"""Kernel k-means whose clusters have nearly the group shares of the whole sample.
 
@@ -116,38 +116,17 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "fairness_weight": WEIGHT_OR_RULE,
-        "max_iter": whole(1),
-        "tol": number(0.0),
-        "swaps": flag(),
-    }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        fairness_weight="auto",
-        *,
-        kernel="rbf",
-        gamma="scale",
-        init="relaxed",
-        max_iter=10,
-        tol=1e-10,
-        swaps=False,
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.fairness_weight = fairness_weight
-        self.kernel = kernel
-        self.gamma = gamma
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.swaps = swaps
-        self.random_state = random_state
-        self.on_single_group = on_single_group
+    n_clusters: int = 8
+    fairness_weight: float | str | WeightRule = option("auto", WEIGHT_OR_RULE)
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    init: str | np.ndarray = "relaxed"
+    max_iter: int = option(10, whole(1))
+    tol: float = option(1e-10, number(0.0))
+    swaps: bool = option(False, flag())
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         X, gram, codes, start = self._prepare(X, sensitive_features)

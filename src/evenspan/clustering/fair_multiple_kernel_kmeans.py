@@ -1,7 +1,6 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 
@@ -9,16 +8,17 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import Option, number, one_of, whole
+from ..core.options import SINGLE_GROUP, number, one_of, option, parameterised, whole
 from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
-from .weight_rule import WEIGHT_OR_RULE, settle
+from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
 
 
+@parameterised
 class FairMultipleKernelKMeans(FairClusterer):
     r"""Fair kernel k-means on a weighted sum of kernels, the weights being found with the clusters.
 
@@ -87,37 +87,16 @@ class FairMultipleKernelKMeans(FairClusterer):
     (12,)
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "fairness_weight": WEIGHT_OR_RULE,
-        "kernels": one_of("twelve", "precomputed"),
-        "weights_from": one_of("shifted", "unshifted"),
-        "max_iter": whole(1),
-        "tol": number(0.0),
-    }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        fairness_weight="auto",
-        *,
-        kernels="twelve",
-        weights_from="shifted",
-        init="relaxed",
-        max_iter=10,
-        tol=1e-10,
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.fairness_weight = fairness_weight
-        self.kernels = kernels
-        self.weights_from = weights_from
-        self.init = init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.on_single_group = on_single_group
+    n_clusters: int = 8
+    fairness_weight: float | str | WeightRule = option("auto", WEIGHT_OR_RULE)
+    _: KW_ONLY
+    kernels: str | np.ndarray = option("twelve", one_of("twelve", "precomputed"))
+    weights_from: str = option("shifted", one_of("shifted", "unshifted"))
+    init: str | np.ndarray = "relaxed"
+    max_iter: int = option(10, whole(1))
+    tol: float = option(1e-10, number(0.0))
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()

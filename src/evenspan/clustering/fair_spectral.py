@@ -1,7 +1,7 @@
 """Fair spectral clustering (Kleindessner et al. 2019): the relaxed problem by null space or Lanczos, then k-means."""
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
@@ -11,7 +11,7 @@ from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, NotSolvedError
 from ..core.inputs import warn_caller
 from ..core.linalg import complement, fix_signs, span, symmetrise, top_eigenspace
-from ..core.options import Option, one_of, whole
+from ..core.options import SINGLE_GROUP, one_of, option, parameterised, whole
 from .estimator import FairClusterer, plain_means
 from .graphs import nearest_neighbour_graph, precomputed_graph
 
@@ -124,6 +124,7 @@ def _lanczos(W, degrees, weights, Q, c, shift, rng) -> FairEmbedding:
     return FairEmbedding(fix_signs(Y / root[:, None]), shift - values, gap, None)
 
 
+@parameterised
 class FairSpectralClustering(FairClusterer):
     r"""Spectral clustering whose relaxed indicators give every group its share of every cluster.
 
@@ -196,32 +197,14 @@ class FairSpectralClustering(FairClusterer):
     [[20, 20], [40, 40]]
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "affinity": one_of("nearest_neighbors", "precomputed"),
-        "n_neighbors": whole(1),
-        "laplacian": one_of("normalized", "unnormalized"),
-        "solver": one_of("auto", "null_space", "lanczos"),
-    }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        affinity="nearest_neighbors",
-        n_neighbors=20,
-        laplacian="normalized",
-        solver="auto",
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_neighbors = n_neighbors
-        self.laplacian = laplacian
-        self.solver = solver
-        self.random_state = random_state
-        self.on_single_group = on_single_group
+    n_clusters: int = 8
+    _: KW_ONLY
+    affinity: str = option("nearest_neighbors", one_of("nearest_neighbors", "precomputed"))
+    n_neighbors: int = option(20, whole(1))
+    laplacian: str = option("normalized", one_of("normalized", "unnormalized"))
+    solver: str = option("auto", one_of("auto", "null_space", "lanczos"))
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")

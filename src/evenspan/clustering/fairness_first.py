@@ -1,7 +1,6 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
@@ -9,8 +8,8 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from ..core.cluster_counts import balance_of, tally
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, number, whole
-from .estimator import CentreClusterer, FairClusterer, plain_means
+from ..core.options import SINGLE_GROUP, number, option, parameterised, whole
+from .estimator import CentreClusterer, plain_means
 from .transport import squared_distances, transport
 
 #: A change must lower the sum of squares by more than this, relative to the total scatter.
@@ -153,6 +152,7 @@ def _swap_changes(p: Partition, rows: np.ndarray, members: np.ndarray, inner: np
     return change
 
 
+@parameterised
 class FairnessFirstClustering(CentreClusterer):
     r"""K-means that starts from fair clusters and gives up only a stated part of their balance.
 
@@ -223,18 +223,12 @@ class FairnessFirstClustering(CentreClusterer):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "threshold": number(0.0, 1.0),
-        "max_iter": whole(1),
-    }
-
-    def __init__(self, n_clusters=8, *, threshold=0.9, max_iter=100, random_state=0, on_single_group="raise"):
-        self.n_clusters = n_clusters
-        self.threshold = threshold
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.on_single_group = on_single_group
+    n_clusters: int = 8
+    _: KW_ONLY
+    threshold: float = option(0.9, number(0.0, 1.0))
+    max_iter: int = option(100, whole(1))
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features)

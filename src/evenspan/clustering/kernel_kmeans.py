@@ -1,7 +1,8 @@
 """Kernel k-means without fairness: Lloyd's steps in the feature space, and the relaxed form that they start from."""
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -9,7 +10,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import Option, Options, one_of, whole
+from ..core.options import Options, one_of, option, parameterised, whole
 from .bounds import certified, leading_eigenpairs
 from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
@@ -87,6 +88,7 @@ def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) 
     return fill_empty(gram, labels, n_clusters)
 
 
+@parameterised
 class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     r"""Kernel k-means: points near to the mean of their cluster in the feature space of a kernel.
 
@@ -143,30 +145,14 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     [3, 3]
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "algorithm": one_of("lloyd", "relaxed"),
-        "n_init": whole(1),
-        "max_iter": whole(1),
-    }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        *,
-        algorithm="lloyd",
-        kernel="rbf",
-        gamma="scale",
-        n_init=10,
-        max_iter=300,
-        random_state=0,
-    ):
-        self.n_clusters = n_clusters
-        self.algorithm = algorithm
-        self.kernel = kernel
-        self.gamma = gamma
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.random_state = random_state
+    n_clusters: int = 8
+    _: KW_ONLY
+    algorithm: str = option("lloyd", one_of("lloyd", "relaxed"))
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    n_init: int = option(10, whole(1))
+    max_iter: int = option(300, whole(1))
+    random_state: int | np.random.Generator | None = 0
 
     def fit(self, X, y=None):
         """Cluster the rows of X.

@@ -1,7 +1,8 @@
 """Variational fair clustering (Ziko et al. 2021): soft assignments and centres in turn; unequal shares cost."""
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterable
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +12,8 @@ from sklearn.utils.extmath import row_norms
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, number, whole
-from .estimator import WEIGHT, CentreClusterer, FairClusterer
+from ..core.options import SINGLE_GROUP, number, option, parameterised, whole
+from .estimator import WEIGHT, CentreClusterer
 from .kernels import indicator
 
 #: The first and least L, the constant of the authors' program; and how often empty clusters lead to new seeds.
@@ -190,6 +191,7 @@ def variational_rounds(
     return VariationalResult(weight, labels, centres, within, bound, energy, tuple(history), degenerate, converged)
 
 
+@parameterised
 class VariationalFairClustering(CentreClusterer):
     r"""K-means with a penalty on the divergence of group shares.
 
@@ -261,32 +263,14 @@ class VariationalFairClustering(CentreClusterer):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **FairClusterer._options,
-        "fairness_weight": WEIGHT,
-        "tol": number(0.0),
-        "max_iter": whole(1),
-        "max_bound_iter": whole(1),
-    }
-
-    def __init__(
-        self,
-        n_clusters=8,
-        fairness_weight=1.0,
-        *,
-        tol=1e-4,
-        max_iter=100,
-        max_bound_iter=10_000,
-        random_state=0,
-        on_single_group="raise",
-    ):
-        self.n_clusters = n_clusters
-        self.fairness_weight = fairness_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_bound_iter = max_bound_iter
-        self.random_state = random_state
-        self.on_single_group = on_single_group
+    n_clusters: int = 8
+    fairness_weight: float = option(1.0, WEIGHT)
+    _: KW_ONLY
+    tol: float = option(1e-4, number(0.0))
+    max_iter: int = option(100, whole(1))
+    max_bound_iter: int = option(10_000, whole(1))
+    random_state: int | np.random.Generator | None = 0
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features):
         codes, origin, rounds = self._prepare(X, sensitive_features)

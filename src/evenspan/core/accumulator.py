@@ -217,7 +217,7 @@ def row_weights(sample_weight, n: int) -> np.ndarray | None:
     """The weights as an array (n,) of finite numbers that are not negative; None stays None."""
     if sample_weight is None:
         return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    weights = np.asarray(in_pandas(sample_weight), dtype=np.float64)
     if weights.shape != (n,):
         raise DataError(f"sample_weight has shape {weights.shape}; needed is one weight for each of the {n} rows of X.")
     if not (np.isfinite(weights) & (weights >= 0)).all():

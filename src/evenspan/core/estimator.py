@@ -56,7 +56,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like, DataFrame or sparse matrix of shape (n, d)
-            Numeric features; frames are of pandas, polars or pyarrow, and sparse rows are not made dense.
+            Numeric features: frames of pandas, polars or pyarrow, tensors of torch, sparse rows, which stay sparse.
         y : array-like of shape (n,), optional
             Target; used only where the method says so.
         sensitive_features : array-like of shape (n,) or (n, p), Series or DataFrame
@@ -169,7 +169,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _coordinates(self, T) -> np.ndarray:
         check_is_fitted(self)
-        T = np.asarray(T, dtype=np.float64)
+        T = np.asarray(in_pandas(T), dtype=np.float64)
         if T.ndim != 2 or T.shape[1] != self._n_features_out:
             raise DataError(f"T has shape {T.shape}; needed is (n, {self._n_features_out}), as transform returns it.")
         return T

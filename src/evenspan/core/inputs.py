@@ -35,7 +35,9 @@ def require_package(module: str, extra: str):
 
 
 def in_pandas(table):
-    """A table or column of polars or pyarrow as one of pandas; anything else as it is."""
+    """A table or column of polars or pyarrow as one of pandas, a tensor as an array; anything else as it is."""
+    if hasattr(table, "detach") and hasattr(table, "cpu"):  # of torch, on any device; NumPy has no bfloat16
+        return (table.float() if str(table.dtype) == "torch.bfloat16" else table).detach().cpu().numpy(force=True)
     if hasattr(table, "collect_schema") and not hasattr(table, "to_pandas"):
         raise DataError(f"a {type(table).__name__} is a query and no table yet. Pass what its collect() returns.")
     return table.to_pandas() if hasattr(table, "to_pandas") else table

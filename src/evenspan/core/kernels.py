@@ -1,6 +1,5 @@
 """Kernels: a frozen value that knows its parameters and computes blocks of kernel matrices."""
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
@@ -10,7 +9,7 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel, sigmoid_kernel
 
 from .errors import ConfigurationError, DataError, FairWarning
-from .inputs import SMALLEST
+from .inputs import SMALLEST, warn_caller
 from .linalg import require_symmetric
 
 FUNCTIONS = {"rbf": rbf_kernel, "polynomial": polynomial_kernel, "sigmoid": sigmoid_kernel, "linear": linear_kernel}
@@ -165,9 +164,5 @@ def median_bandwidth(E: np.ndarray) -> float:
         if not squares.any():
             raise DataError("all points are equal, so no bandwidth exists. Give one explicitly.")
         middle = float(squares[squares > 0].mean(axis=0))
-        warnings.warn(
-            "more than half of the distances are zero; the bandwidth uses the mean of the others.",
-            FairWarning,
-            stacklevel=2,
-        )
+        warn_caller("more than half of the distances are zero; the bandwidth uses the mean of the others.")
     return float(np.sqrt(middle / 2.0))

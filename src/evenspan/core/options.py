@@ -1,9 +1,9 @@
-"""What a constructor argument may be: a class lists it, ``_options = {"tol": number(0, low_open=True), ...}``."""
+"""Constructor arguments, declared once: ``tol: float = option(1e-6, number(0, low_open=True))`` in the class."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import numpy as np
 
@@ -66,11 +66,28 @@ def flag() -> Option:
     return Option(lambda value: isinstance(value, bool | np.bool_), "True or False")
 
 
+#: Of many methods: what is compared where there are several attributes, and what happens where there is one group.
+ATTRIBUTES, SINGLE_GROUP = one_of("marginal", "intersection"), one_of("raise", "warn")
+
+
+def option(default: Any, allowed: Option) -> Any:
+    """A field whose value is checked before every fit."""
+    return field(default=default, metadata={"option": allowed})
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(option,))  # so that editors know the constructor
+def parameterised(cls: type) -> type:
+    """Class decorator: the annotated fields are the arguments of the constructor, which only stores them."""
+    cls = dataclass(eq=False, repr=False)(cls)
+    cls._options = {one.name: one.metadata["option"] for one in fields(cls) if one.metadata}
+    return cls
+
+
 class Options:
-    """Mixin of every estimator: checks the constructor's arguments against the class's table of options."""
+    """Mixin of every estimator: checks the constructor's arguments against the options of the class."""
 
     _options: ClassVar[Mapping[str, Option]] = {}
 
     def _check_options(self) -> None:
-        for name, option in self._options.items():
-            option.require(name, getattr(self, name))
+        for name, allowed in self._options.items():
+            allowed.require(name, getattr(self, name))

@@ -1,8 +1,6 @@
 """PCA with bounds on mean and covariance gaps, through the convex relaxation of Olfat and Aswani."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
@@ -12,7 +10,7 @@ from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, flag, number, one_of, whole
+from ..core.options import flag, number, one_of, option, parameterised, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
 from .group_errors import ReconstructionEstimator, require_two_groups
 from .joint_range import JointRange
@@ -203,6 +201,7 @@ def _shifts(Q: np.ndarray, penalty: Penalty) -> float | tuple[float, float]:
     return max(-float(values[0]), 0.0), max(float(values[-1]), 0.0)
 
 
+@parameterised
 class ConvexFairPCA(ReconstructionEstimator):
     r"""PCA with a bound on the mean gap of two groups, and a penalty on their covariance gap, by relaxation.
 
@@ -278,36 +277,15 @@ class ConvexFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "delta": number(0),
-        "mu": number(0),
-        "covariance": flag(),
-        "penalty": one_of("largest", "sum"),
-        "tol": number(0, low_open=True),
-        "max_iter": whole(1),
-        "standardize": flag(),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        delta=0.0,
-        mu=0.0,
-        covariance=False,
-        penalty="largest",
-        tol=1e-6,
-        max_iter=20_000,
-        standardize=True,
-    ):
-        self.n_components = n_components
-        self.delta = delta
-        self.mu = mu
-        self.covariance = covariance
-        self.penalty = penalty
-        self.tol = tol
-        self.max_iter = max_iter
-        self.standardize = standardize
+    n_components: int = 2
+    _: KW_ONLY
+    delta: float = option(0.0, number(0))
+    mu: float = option(0.0, number(0))
+    covariance: bool = option(False, flag())
+    penalty: str = option("largest", one_of("largest", "sum"))
+    tol: float = option(1e-6, number(0, low_open=True))
+    max_iter: int = option(20_000, whole(1))
+    standardize: bool = option(True, flag())
 
     def _lifted(self, learnt, Q, rest):
         X, values = Q @ learnt["fractional_"] @ Q.T, np.append(learnt["eigenvalues_"], np.zeros(rest.shape[1]))

@@ -1,14 +1,12 @@
 """PCA with a small difference of two groups' reconstruction errors, along one family of eigenvalue problems."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import top_eigenspace
-from ..core.options import Option, flag
+from ..core.options import flag, option, parameterised
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
 
@@ -71,6 +69,7 @@ def smallest_difference(family: Family, constrained: bool) -> tuple[np.ndarray, 
     return found.basis(at), x / (x + y), joint.evaluations
 
 
+@parameterised
 class DisparityFairPCA(ReconstructionEstimator):
     r"""PCA with a small difference of two groups' reconstruction errors (u-FPCA and c-FPCA).
 
@@ -135,13 +134,11 @@ class DisparityFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {"constrained": flag()}
+    n_components: int = 2
+    _: KW_ONLY
+    constrained: bool = option(False, flag())
 
     _search = staticmethod(smallest_difference)
-
-    def __init__(self, n_components=2, *, constrained=False):
-        self.n_components = n_components
-        self.constrained = constrained
 
     def _solve(self, matrices, moments, k):
         require_two_groups(moments, "DisparityFairPCA", "Use MinMaxFairPCA or RobustFairPCA for more than two.")

@@ -1,7 +1,6 @@
 """JEVD-PCA: components from a basis that makes the second moments of all groups as diagonal as possible."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 
@@ -9,7 +8,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, none, one_of, whole
+from ..core.options import none, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, best_kept, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .relaxation import relax
@@ -38,6 +37,7 @@ def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
     return np.linalg.qr(unit)[0]
 
 
+@parameterised
 class JEVDPCA(ReconstructionEstimator):
     r"""PCA by joint eigenvalue decomposition: columns of a basis that nearly diagonalises all groups at once.
 
@@ -117,19 +117,12 @@ class JEVDPCA(ReconstructionEstimator):
     (0.0, [3.0, 0.0], 1.8)
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "mode": one_of(*MAX_ITER),
-        "center": one_of("overall", "group", "none"),
-        "init": one_of("pooled", "identity"),
-        "max_iter": whole(1) | none("the default of the mode"),
-    }
-
-    def __init__(self, n_components=2, *, mode="orthogonal", center="overall", init="pooled", max_iter=None):
-        self.n_components = n_components
-        self.mode = mode
-        self.center = center
-        self.init = init
-        self.max_iter = max_iter
+    n_components: int = 2
+    _: KW_ONLY
+    mode: str = option("orthogonal", one_of(*MAX_ITER))
+    center: str = option("overall", one_of("overall", "group", "none"))
+    init: str = option("pooled", one_of("pooled", "identity"))
+    max_iter: int | None = option(None, whole(1) | none("the default of the mode"))
 
     def _moves_with_the_axes(self) -> bool:
         return self.init == "pooled"

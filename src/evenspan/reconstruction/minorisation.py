@@ -18,8 +18,8 @@ Where the matrix in the norm has rank k, its orthonormal polar factor is the max
 one group and no penalty a step is one of orthogonal iteration.
 """
 
-from collections.abc import Callable, Mapping
-from typing import ClassVar, Literal
+from collections.abc import Callable
+from dataclasses import KW_ONLY
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ..core.errors import NotSolvedError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import top_eigenspace
-from ..core.options import Option, flag, number, one_of, whole
+from ..core.options import flag, number, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, kept
 from .min_max import solve
 from .multi_criteria import criteria_offsets
@@ -154,6 +154,7 @@ def ascend(tangents: Tangents, starts, size: float, penalty: float, tol: float, 
     return V, {"n_iter_": len(path) - 1, "converged_": converged}
 
 
+@parameterised
 class SparseFairPCA(ReconstructionEstimator):
     r"""PCA for the group that is served worst, from few features.
 
@@ -219,33 +220,14 @@ class SparseFairPCA(ReconstructionEstimator):
     2
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "penalty": number(0),
-        "objective": one_of("loss", "error"),
-        "center": one_of("overall", "group"),
-        "standardize": flag(),
-        "tol": number(0, low_open=True),
-        "max_iter": whole(1),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        penalty=0.05,
-        objective: Literal["loss", "error"] = "loss",
-        center="overall",
-        standardize=False,
-        tol=1e-6,
-        max_iter=1000,
-    ):
-        self.n_components = n_components
-        self.penalty = penalty
-        self.objective = objective
-        self.center = center
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    n_components: int = 2
+    _: KW_ONLY
+    penalty: float = option(0.05, number(0))
+    objective: str = option("loss", one_of("loss", "error"))
+    center: str = option("overall", one_of("overall", "group"))
+    standardize: bool = option(False, flag())
+    tol: float = option(1e-6, number(0, low_open=True))
+    max_iter: int = option(1000, whole(1))
 
     def _moves_with_the_axes(self):
         return False  # the price of a direction depends on the features

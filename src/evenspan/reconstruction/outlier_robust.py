@@ -1,14 +1,13 @@
 """Fair PCA of lengths: the mean of lengths in the place of the mean of squares, which outliers decide."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.estimator import PointsEstimator
 from ..core.linalg import top_eigenspace
-from ..core.options import Option, flag, number, whole
+from ..core.options import flag, number, option, parameterised, whole
 from .group_errors import errors, group_matrices, losses, require_rank, require_several_groups
 from .min_max import solve
 from .minorisation import Tangents, ascend
@@ -28,6 +27,7 @@ def lengths_kept(X: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> Tangen
     return tangents
 
 
+@parameterised
 class OutlierRobustFairPCA(PointsEstimator):
     r"""PCA for the group that keeps least, measured by lengths, so that few far rows weigh little.
 
@@ -93,17 +93,11 @@ class OutlierRobustFairPCA(PointsEstimator):
     0.3
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "standardize": flag(),
-        "tol": number(0, low_open=True),
-        "max_iter": whole(1),
-    }
-
-    def __init__(self, n_components=2, *, standardize=False, tol=1e-6, max_iter=1000):
-        self.n_components = n_components
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    n_components: int = 2
+    _: KW_ONLY
+    standardize: bool = option(False, flag())
+    tol: float = option(1e-6, number(0, low_open=True))
+    max_iter: int = option(1000, whole(1))
 
     def _answer_points(self, X, codes, moments):
         require_several_groups(moments, type(self).__name__)

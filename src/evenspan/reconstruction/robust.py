@@ -13,8 +13,7 @@ The right side is concave in s and is maximised by cutting planes. The bound nee
 chords, and for three groups and more the attainable errors need not form a convex set.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy.optimize import linprog
@@ -25,7 +24,7 @@ from ..core.estimator import NotConvergedWarning
 from ..core.groups import label_text
 from ..core.inputs import require_generator, warn_caller
 from ..core.linalg import symmetrise
-from ..core.options import Option, flag, number, one_of, whole
+from ..core.options import flag, number, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_descent import RobustObjective, conditions, descend, radii, smallest_errors
@@ -80,6 +79,7 @@ def lower_bound(
 PROBLEM = "worst-case error plus penalised difference over projections of rank k"
 
 
+@parameterised
 class RobustFairPCA(ReconstructionEstimator):
     r"""PCA for the worst distribution near the sample, with a penalty on unequal group errors.
 
@@ -152,35 +152,15 @@ class RobustFairPCA(ReconstructionEstimator):
     array([0.8, 0.8])
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "alpha": number(0),
-        "penalty": number(0),
-        "solver": one_of("exact", "subgradient"),
-        "restarts": whole(0),
-        "max_iter": whole(1),
-        "standardize": flag(),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        alpha=0.1,
-        penalty=1.0,
-        solver="exact",
-        restarts=20,
-        max_iter=1000,
-        random_state=0,
-        standardize=False,
-    ):
-        self.n_components = n_components
-        self.alpha = alpha
-        self.penalty = penalty
-        self.solver = solver
-        self.restarts = restarts
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.standardize = standardize
+    n_components: int = 2
+    _: KW_ONLY
+    alpha: float = option(0.1, number(0))
+    penalty: float = option(1.0, number(0))
+    solver: str = option("exact", one_of("exact", "subgradient"))
+    restarts: int = option(20, whole(0))
+    max_iter: int = option(1000, whole(1))
+    random_state: int | np.random.Generator | None = 0
+    standardize: bool = option(False, flag())
 
     def _solve(self, matrices, moments, k):
         if self.solver == "exact" and moments.G != 2:

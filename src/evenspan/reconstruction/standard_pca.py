@@ -1,7 +1,6 @@
 """Standard PCA: the control that every fair method is measured against."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 
@@ -10,10 +9,7 @@ from ..core.errors import ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, flag, one_of
-
-#: Where every method but those on group errors takes second moments about: the overall mean, or the origin.
-CENTER_OPTIONS = {"center": one_of("overall", "none"), "standardize": flag()}
+from ..core.options import flag, one_of, option, parameterised
 
 
 def require_center(estimator) -> None:
@@ -33,6 +29,7 @@ def principal_subspace(moments: GroupMoments, k: int, *, center: str = "overall"
     return FairSubspace(V, mean, ky_fan_certificate(H, V, "trace of V'SV over orthonormal V"))
 
 
+@parameterised
 class StandardPCA(SubspaceEstimator):
     r"""Principal component analysis on group moments.
 
@@ -79,12 +76,10 @@ class StandardPCA(SubspaceEstimator):
     array([[1., 0.]])
     """
 
-    _options: ClassVar[Mapping[str, Option]] = CENTER_OPTIONS
-
-    def __init__(self, n_components=2, *, center="overall", standardize=False):
-        self.n_components = n_components
-        self.center = center
-        self.standardize = standardize
+    n_components: int = 2
+    _: KW_ONLY
+    center: str = option("overall", one_of("overall", "none"))
+    standardize: bool = option(False, flag())
 
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
         X = self._table(X, reset=True)

@@ -13,10 +13,6 @@ from ..core.groups import encode_groups, label_text
 from ..core.inputs import in_pandas, row_blocks, warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import one_of
-
-#: Options of every method here: which groups are compared, and what one group only is.
-GROUP_OPTIONS = {"attributes": one_of("marginal", "intersection"), "on_single_group": one_of("raise", "warn")}
 
 
 def require_groups(labels: np.ndarray, on_single_group: str, consequence: str) -> None:
@@ -105,7 +101,7 @@ def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray |
         raise DataError(
             "a numeric attribute, or the target to keep, holds NaN or infinite values. Drop those rows or impute them."
         )
-    weights = np.ones(len(quantities)) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = np.ones(len(quantities)) if weights is None else np.asarray(in_pandas(weights), dtype=np.float64)
     Z = quantities - np.average(quantities, axis=0, weights=weights)
     # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
     Z -= np.average(Z, axis=0, weights=weights)

@@ -10,15 +10,15 @@ from ..core.estimator import PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import one_of
-from .constraints import GROUP_OPTIONS, best_inside, codes_by_attribute, require_groups
+from .constraints import best_inside, codes_by_attribute, require_groups
 
 
 class IncompleteErasureWarning(FairWarning):
     """A linear classifier still tells the groups apart on the training sample after the erasure."""
 
 
-#: Options of the methods that erase a space and take components of what survives.
-ERASURE_OPTIONS = {"select": one_of("pca", "arbitrary"), **GROUP_OPTIONS}
+#: Which components of what survives the erasure.
+SELECT = one_of("pca", "arbitrary")
 
 
 class ErasingEstimator(PointsEstimator):

@@ -1,7 +1,7 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -12,10 +12,9 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, none, number, one_of
-from ..reconstruction.standard_pca import CENTER_OPTIONS, principal_subspace, require_center
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, flag, none, number, one_of, option, parameterised
+from ..reconstruction.standard_pca import principal_subspace, require_center
 from .constraints import (
-    GROUP_OPTIONS,
     best_inside,
     fair_basis,
     favourable_rows,
@@ -48,6 +47,7 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     return sum(matrices)
 
 
+@parameterised
 class FairPCA(SubspaceEstimator):
     r"""PCA among the projections that give all groups the same mean.
 
@@ -122,41 +122,18 @@ class FairPCA(SubspaceEstimator):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **GROUP_OPTIONS,
-        "match": one_of("mean", "covariance"),
-        "covariance_fraction": number(0, 1, low_open=True),
-        **CENTER_OPTIONS,
-        "tradeoff": number(0, 1) | none("no second block"),
-        "criterion": one_of("demographic_parity", "equal_opportunity"),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        match="mean",
-        covariance_fraction=0.5,
-        center="overall",
-        standardize=False,
-        tradeoff=None,
-        criterion="demographic_parity",
-        positive_label=1,
-        attributes="marginal",
-        numeric_attributes=(),
-        on_single_group="raise",
-    ):
-        self.n_components = n_components
-        self.match = match
-        self.covariance_fraction = covariance_fraction
-        self.center = center
-        self.standardize = standardize
-        self.tradeoff = tradeoff
-        self.criterion = criterion
-        self.positive_label = positive_label
-        self.attributes = attributes
-        self.numeric_attributes = numeric_attributes
-        self.on_single_group = on_single_group
+    n_components: int = 2
+    _: KW_ONLY
+    match: str = option("mean", one_of("mean", "covariance"))
+    covariance_fraction: float = option(0.5, number(0, 1, low_open=True))
+    center: str = option("overall", one_of("overall", "none"))
+    standardize: bool = option(False, flag())
+    tradeoff: float | None = option(None, number(0, 1) | none("no second block"))
+    criterion: str = option("demographic_parity", one_of("demographic_parity", "equal_opportunity"))
+    positive_label: object = 1
+    attributes: str = option("marginal", ATTRIBUTES)
+    numeric_attributes: Sequence = ()
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         X = self._table(X, reset=True)

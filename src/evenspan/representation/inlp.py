@@ -1,22 +1,22 @@
 """Iterative null-space projection (Ravfogel et al. 2020): remove what linear classifiers use, one after another."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.options import Option, none, whole
-from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, option, parameterised, whole
+from .erasure import SELECT, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
 
 
+@parameterised
 class INLP(ErasingEstimator):
     r"""Iterative null-space projection: the intersection of the null spaces of successive linear classifiers.
 
@@ -85,29 +85,14 @@ class INLP(ErasingEstimator):
     (True, True)
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **ERASURE_OPTIONS,
-        "max_iter": whole(1) | none("until it is idle"),
-    }
-
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        max_iter=None,
-        select="pca",
-        classifier=None,
-        attributes="marginal",
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.select = select
-        self.classifier = classifier
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    max_iter: int | None = option(None, whole(1) | none("until it is idle"))
+    select: str = option("pca", SELECT)
+    classifier: ClassifierMixin | None = None
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
+    random_state: int | np.random.Generator | None = 0
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         d = X.shape[1]

@@ -1,7 +1,7 @@
 """Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
 
-from collections.abc import Mapping
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
 
 import numpy as np
 from scipy import linalg, sparse
@@ -12,9 +12,8 @@ from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import span, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, none, one_of
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, one_of, option, parameterised
 from .constraints import (
-    GROUP_OPTIONS,
     mean_constraints,
     quantity_constraints,
     require_groups,
@@ -74,6 +73,7 @@ def clear_of(U: np.ndarray, K: np.ndarray) -> np.ndarray:
     return A
 
 
+@parameterised
 class LEACE(SubspaceEstimator):
     r"""The affine map that makes every affine predictor of the group useless and moves the points least.
 
@@ -150,19 +150,12 @@ class LEACE(SubspaceEstimator):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "keep": one_of("classes", "values") | none("no target"),
-        **GROUP_OPTIONS,
-    }
-
-    def __init__(
-        self, n_components=None, *, keep=None, attributes="marginal", numeric_attributes=(), on_single_group="raise"
-    ):
-        self.n_components = n_components
-        self.keep = keep
-        self.attributes = attributes
-        self.numeric_attributes = numeric_attributes
-        self.on_single_group = on_single_group
+    n_components: int | None = None
+    _: KW_ONLY
+    keep: str | None = option(None, one_of("classes", "values") | none("no target"))
+    attributes: str = option("marginal", ATTRIBUTES)
+    numeric_attributes: Sequence = ()
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         X = self._table(X, reset=True)

@@ -1,6 +1,6 @@
 """PCA under a bound on the maximum mean discrepancy between groups (Lee et al. 2022), by a penalty method."""
 
-from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from itertools import combinations, pairwise
 from typing import ClassVar
 
@@ -13,8 +13,8 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import Option, number, one_of, whole
-from .constraints import GROUP_OPTIONS, codes_by_attribute, require_groups
+from ..core.options import SINGLE_GROUP, number, one_of, option, parameterised, whole
+from .constraints import codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
 #: Rows of one block of kernel values: three blocks of this order fit into a processor's second cache.
@@ -79,6 +79,7 @@ class DiscrepancyPenalty:
         return sum(pairs), max(max(pairs), 0.0), self.X.T @ slopes
 
 
+@parameterised
 class MMDFairPCA(PointsEstimator):
     r"""PCA with a bound on the maximum mean discrepancy between the projected groups.
 
@@ -153,34 +154,17 @@ class MMDFairPCA(PointsEstimator):
     (True, True)
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    tol: float = option(1e-3, number(0, low_open=True))
+    bandwidth: float | str = option("median", number(0, low_open=True) | one_of("median"))
+    max_iter: int = option(100, whole(1))
+    max_inner: int = option(300, whole(1))
+    on_single_group: str = option("raise", SINGLE_GROUP)
+    random_state: int | np.random.Generator | None = 0
+
     #: The first weight times the discrepancy of standard PCA, as in the public scripts.
     _first_weight: ClassVar[float] = 1.0
-    _options: ClassVar[Mapping[str, Option]] = {
-        "tol": number(0, low_open=True),
-        "bandwidth": number(0, low_open=True) | one_of("median"),
-        "max_iter": whole(1),
-        "max_inner": whole(1),
-        "on_single_group": GROUP_OPTIONS["on_single_group"],
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        tol=1e-3,
-        bandwidth="median",
-        max_iter=100,
-        max_inner=300,
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.tol = tol
-        self.bandwidth = bandwidth
-        self.max_iter = max_iter
-        self.max_inner = max_inner
-        self.on_single_group = on_single_group
-        self.random_state = random_state
 
     def _answer_points(self, X, codes, moments: GroupMoments) -> Answer:
         require_groups(moments.labels, self.on_single_group, "there is no discrepancy, and the answer is standard PCA")

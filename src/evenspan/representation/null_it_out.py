@@ -1,7 +1,7 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
-from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from dataclasses import KW_ONLY
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -12,15 +12,11 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, span, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import Option, one_of, whole
-from .constraints import GROUP_OPTIONS, best_inside, require_groups
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, one_of, option, parameterised, whole
+from .constraints import best_inside, require_groups
 
-#: What ``NullItOutPCA`` and ``StreamingFairPCA`` have in common.
-COMPARISON_OPTIONS = {
-    "n_gap_directions": whole(0),
-    "constraint": one_of("all", "covariance", "mean", "vanilla"),
-    **GROUP_OPTIONS,
-}
+#: What is removed.
+CONSTRAINT = one_of("all", "covariance", "mean", "vanilla")
 
 
 class Contrast(NamedTuple):
@@ -129,6 +125,7 @@ def constrained_components(S: np.ndarray, U: np.ndarray, k: int) -> tuple[np.nda
     return best_inside(S, complement(U), k, problem, U)
 
 
+@parameterised
 class NullItOutPCA(SubspaceEstimator):
     r"""PCA without the direction of the group means and the m directions in which the group covariances differ most.
 
@@ -198,33 +195,15 @@ class NullItOutPCA(SubspaceEstimator):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **COMPARISON_OPTIONS,
-        "gap": one_of("covariance", "second_moment"),
-        "center": one_of("overall", "none"),
-        "removal": one_of("eigenvectors", "balance"),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        n_gap_directions=2,
-        *,
-        constraint="all",
-        gap="covariance",
-        center="overall",
-        removal="eigenvectors",
-        attributes="marginal",
-        on_single_group="raise",
-    ):
-        self.n_components = n_components
-        self.n_gap_directions = n_gap_directions
-        self.constraint = constraint
-        self.gap = gap
-        self.center = center
-        self.removal = removal
-        self.attributes = attributes
-        self.on_single_group = on_single_group
+    n_components: int = 2
+    n_gap_directions: int = option(2, whole(0))
+    _: KW_ONLY
+    constraint: str = option("all", CONSTRAINT)
+    gap: str = option("covariance", one_of("covariance", "second_moment"))
+    center: str = option("overall", one_of("overall", "none"))
+    removal: str = option("eigenvectors", one_of("eigenvectors", "balance"))
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
 
     def _answer(self, moments: GroupMoments) -> Answer:
         m = removable(self, moments.d)

@@ -1,8 +1,7 @@
 """Relaxed linear adversarial concept erasure (Ravfogel et al. 2022): a game between a projection and a predictor."""
 
-from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -13,9 +12,9 @@ from sklearn.metrics import log_loss
 from ..core.errors import ComponentsError
 from ..core.estimator import require_components
 from ..core.linalg import span_of_rows, symmetrise
-from ..core.options import Option, none, number, whole
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, number, option, parameterised, whole
 from ..reconstruction.fantope import clip_to_sum
-from .erasure import ERASURE_OPTIONS, ErasingEstimator, majority_share, surviving_basis
+from .erasure import SELECT, ErasingEstimator, majority_share, surviving_basis
 
 #: Weight of the penalty of every probe; share of the learning rate by which both players shrink a step; rows of a
 #: stochastic gradient.
@@ -75,6 +74,7 @@ class FantopePoint:
         return self.vectors[:, np.argsort(self.values, kind="stable")[::-1][:r]]
 
 
+@parameterised
 class RLACE(ErasingEstimator):
     r"""Linear adversarial erasure: the projection on which the best linear predictor of the group does worst.
 
@@ -150,39 +150,17 @@ class RLACE(ErasingEstimator):
     (True, True)
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **ERASURE_OPTIONS,
-        "rank": whole(1) | none("one less than the groups"),
-        "max_iter": whole(1),
-        "learning_rate": number(0, low_open=True),
-        "epsilon": number(0, low_open=True),
-        "evaluate_every": whole(1),
-    }
-
-    def __init__(
-        self,
-        n_components=None,
-        *,
-        select="pca",
-        rank=None,
-        max_iter=10_000,
-        learning_rate=0.005,
-        epsilon=0.0015,
-        evaluate_every=1000,
-        attributes="marginal",
-        on_single_group="raise",
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.select = select
-        self.rank = rank
-        self.max_iter = max_iter
-        self.learning_rate = learning_rate
-        self.epsilon = epsilon
-        self.evaluate_every = evaluate_every
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    select: str = option("pca", SELECT)
+    rank: int | None = option(None, whole(1) | none("one less than the groups"))
+    max_iter: int = option(10_000, whole(1))
+    learning_rate: float = option(0.005, number(0, low_open=True))
+    epsilon: float = option(0.0015, number(0, low_open=True))
+    evaluate_every: int = option(1000, whole(1))
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
+    random_state: int | np.random.Generator | None = 0
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         n, d = X.shape

@@ -1,8 +1,8 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY
 from itertools import chain
-from typing import ClassVar
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import encode_groups, label_text, positions, union_labels
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.options import Option, none, number, one_of, whole
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, Option, none, number, one_of, option, parameterised, whole
 from ..core.streams import ArrayStream, Stream, as_stream
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, batch_sums
-from .null_it_out import COMPARISON_OPTIONS, contrasts, removable
+from .null_it_out import CONSTRAINT, contrasts, removable
 
 
 class StreamEndedWarning(FairWarning):
@@ -113,6 +113,7 @@ BLOCKS = Option(
 )
 
 
+@parameterised
 class StreamingFairPCA(SubspaceEstimator):
     r"""Null-it-out fair PCA of data that do not fit in memory: the fair noisy power method (FNPM).
 
@@ -206,43 +207,19 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        **COMPARISON_OPTIONS,
-        "center": one_of("overall", "group", "none"),
-        "n_blocks": BLOCKS,
-        "block_size": BLOCKS | none("whole passes"),
-        "on_missing": one_of("carry", "skip"),
-        "mean_tol": number(0) | none("remove all"),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        n_gap_directions=2,
-        *,
-        constraint="all",
-        center="overall",
-        n_blocks=10,
-        block_size=None,
-        on_missing="carry",
-        mean_tol=None,
-        attributes="marginal",
-        on_single_group="raise",
-        groups=None,
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.n_gap_directions = n_gap_directions
-        self.constraint = constraint
-        self.center = center
-        self.n_blocks = n_blocks
-        self.block_size = block_size
-        self.on_missing = on_missing
-        self.mean_tol = mean_tol
-        self.attributes = attributes
-        self.on_single_group = on_single_group
-        self.groups = groups
-        self.random_state = random_state
+    n_components: int = 2
+    n_gap_directions: int = option(2, whole(0))
+    _: KW_ONLY
+    constraint: str = option("all", CONSTRAINT)
+    center: str = option("overall", one_of("overall", "group", "none"))
+    n_blocks: int | tuple[int, int] = option(10, BLOCKS)
+    block_size: int | tuple[int, int] | None = option(None, BLOCKS | none("whole passes"))
+    on_missing: str = option("carry", one_of("carry", "skip"))
+    mean_tol: float | None = option(None, number(0) | none("remove all"))
+    attributes: str = option("marginal", ATTRIBUTES)
+    on_single_group: str = option("raise", SINGLE_GROUP)
+    groups: Sequence | None = None
+    random_state: int | np.random.Generator | None = 0
 
     def fit(self, X, y=None, *, sensitive_features=None):
         """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
@@ -259,7 +236,16 @@ class StreamingFairPCA(SubspaceEstimator):
         self
         """
         self._check_options()
-        return self._store(self._summary(self._run(self._reader(X, sensitive_features))))
+        if not (isinstance(X, Stream) or callable(X) or hasattr(X, "__next__")):
+            reader = BlockReader(ArrayStream(self._table(X, reset=True), sensitive_features), self.groups)
+        elif sensitive_features is None:
+            reader = BlockReader(as_stream(X), self.groups)
+            self._set_features(reader.d, reader.stream.feature_names)
+        else:
+            raise ConfigurationError(
+                "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
+            )
+        return self._store(self._summary(self._run(reader)))
 
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap"):
         """Do one step with the block X.
@@ -284,11 +270,9 @@ class StreamingFairPCA(SubspaceEstimator):
             for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
                 delattr(self, name)  # what fit learnt is of other rows
             self._check_options()
-        table = self._table(X, reset=first)
-        reader = BlockReader(ArrayStream(table, sensitive_features), self.groups if first else self._power.labels)
-        if first:
-            self._power = self._begin(reader)
-        power = self._power
+        batches = ArrayStream(self._table(X, reset=first), sensitive_features)
+        reader = BlockReader(batches, self.groups if first else self._power.labels)
+        self._power = power = self._begin(reader) if first else self._power
         one_of(*PHASES).require("phase", phase)
         if phase == "gap" and power.phase == "components":
             raise ConfigurationError(
@@ -303,17 +287,6 @@ class StreamingFairPCA(SubspaceEstimator):
 
     def _answer(self, moments: GroupMoments) -> Answer:
         return self._summary(self._run(ExactSums(moments)))
-
-    def _reader(self, X, sensitive_features) -> BlockReader:
-        if not (isinstance(X, Stream) or callable(X) or hasattr(X, "__next__")):
-            return BlockReader(ArrayStream(self._table(X, reset=True), sensitive_features), self.groups)
-        if sensitive_features is not None:
-            raise ConfigurationError(
-                "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
-            )
-        reader = BlockReader(as_stream(X), self.groups)
-        self._set_features(reader.d, reader.stream.feature_names)
-        return reader
 
     def _run(self, reader: BlockReader | ExactSums) -> FairPowerMethod:
         self.__dict__.pop("_power", None)  # what an earlier fit or partial_fit left does not count
