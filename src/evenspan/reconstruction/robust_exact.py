@@ -195,11 +195,6 @@ class Search:
                 return angle
         return 0.5 * (low + high)
 
-    def close(self, left: Support, right: Support) -> None:
-        """A piece too narrow to be cut: what lies between is a straight piece whose tie was just not noticed."""
-        found = self.joint.support(0.5 * (left.angle + right.angle), tie=max(TIE, 10.0 * (right.angle - left.angle)))
-        self.visit(found)
-
 
 def solve_exact(
     joint: JointRange, shares, radii, penalty: float, *, rtol: float = 1e-9, max_evaluations: int = 500
@@ -222,8 +217,9 @@ def solve_exact(
         if search.best[0] - bound <= rtol * abs(search.best[0]) or joint.evaluations - before >= max_evaluations:
             break
         heapq.heappop(search.pieces)
-        if right.angle - left.angle < NARROW:
-            search.close(left, right)
+        if (width := right.angle - left.angle) < NARROW:
+            # Too narrow to be cut: what lies between is a straight piece whose tie was just not noticed.
+            search.visit(joint.support(0.5 * (left.angle + right.angle), tie=max(TIE, 10.0 * width)))
             search.floor = min(search.floor, bound)
         else:
             search.cut(left, right)

@@ -236,7 +236,16 @@ class StreamingFairPCA(SubspaceEstimator):
         self
         """
         self._check_options()
-        return self._store(self._summary(self._run(self._reader(X, sensitive_features))))
+        if not (isinstance(X, Stream) or callable(X) or hasattr(X, "__next__")):
+            reader = BlockReader(ArrayStream(self._table(X, reset=True), sensitive_features), self.groups)
+        elif sensitive_features is None:
+            reader = BlockReader(as_stream(X), self.groups)
+            self._set_features(reader.d, reader.stream.feature_names)
+        else:
+            raise ConfigurationError(
+                "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
+            )
+        return self._store(self._summary(self._run(reader)))
 
     def partial_fit(self, X, y=None, *, sensitive_features, phase="gap"):
         """Do one step with the block X.
@@ -261,11 +270,9 @@ class StreamingFairPCA(SubspaceEstimator):
             for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
                 delattr(self, name)  # what fit learnt is of other rows
             self._check_options()
-        table = self._table(X, reset=first)
-        reader = BlockReader(ArrayStream(table, sensitive_features), self.groups if first else self._power.labels)
-        if first:
-            self._power = self._begin(reader)
-        power = self._power
+        batches = ArrayStream(self._table(X, reset=first), sensitive_features)
+        reader = BlockReader(batches, self.groups if first else self._power.labels)
+        self._power = power = self._begin(reader) if first else self._power
         one_of(*PHASES).require("phase", phase)
         if phase == "gap" and power.phase == "components":
             raise ConfigurationError(
@@ -280,17 +287,6 @@ class StreamingFairPCA(SubspaceEstimator):
 
     def _answer(self, moments: GroupMoments) -> Answer:
         return self._summary(self._run(ExactSums(moments)))
-
-    def _reader(self, X, sensitive_features) -> BlockReader:
-        if not (isinstance(X, Stream) or callable(X) or hasattr(X, "__next__")):
-            return BlockReader(ArrayStream(self._table(X, reset=True), sensitive_features), self.groups)
-        if sensitive_features is not None:
-            raise ConfigurationError(
-                "sensitive_features was given with a stream, whose batches bring their own groups. Leave it out."
-            )
-        reader = BlockReader(as_stream(X), self.groups)
-        self._set_features(reader.d, reader.stream.feature_names)
-        return reader
 
     def _run(self, reader: BlockReader | ExactSums) -> FairPowerMethod:
         self.__dict__.pop("_power", None)  # what an earlier fit or partial_fit left does not count
