@@ -16,15 +16,14 @@ Nested components are the same problem with k = 1, again and again: in the compl
 with :math:`a_g` less what these keep.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import ClassVar, Literal
+from dataclasses import KW_ONLY, replace
+from typing import Literal
 
 import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import LARGE, complement, eigenpairs, excess, krylov_eigenspace, symmetrise, top_eigenspace
-from ..core.options import Option, flag, one_of
+from ..core.options import flag, one_of, option, parameterised
 from .group_errors import ReconstructionEstimator, kept
 from .joint_range import JointRange
 from .multi_criteria import criteria_offsets, solve_multi_criteria
@@ -131,6 +130,7 @@ def spread_spares(V: np.ndarray, within: np.ndarray, scatter: np.ndarray) -> np.
     return np.hstack([kept, Z @ top_eigenspace(Z.T @ scatter @ Z, int(spare.sum()))[1]])
 
 
+@parameterised
 class MinMaxFairPCA(ReconstructionEstimator):
     r"""PCA for the group that is served worst.
 
@@ -202,19 +202,12 @@ class MinMaxFairPCA(ReconstructionEstimator):
     array([2.117647, 2.117647])
     """
 
-    _options: ClassVar[Mapping[str, Option]] = {
-        "objective": one_of("loss", "error"),
-        "nested": flag(),
-        "center": one_of("overall", "group"),
-        "standardize": flag(),
-    }
-
-    def __init__(self, n_components=2, *, objective="loss", nested=False, center="overall", standardize=False):
-        self.n_components = n_components
-        self.objective = objective
-        self.nested = nested
-        self.center = center
-        self.standardize = standardize
+    n_components: int = 2
+    _: KW_ONLY
+    objective: str = option("loss", one_of("loss", "error"))
+    nested: bool = option(False, flag())
+    center: str = option("overall", one_of("overall", "group"))
+    standardize: bool = option(False, flag())
 
     def _solve(self, matrices, moments, k):
         V, certificate = solve(matrices, k, self.objective)

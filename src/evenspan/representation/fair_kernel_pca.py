@@ -1,9 +1,8 @@
 """Fair kernel PCA (Kleindessner et al. 2023): fair PCA of the coordinates that a kernel gives to points."""
 
 import inspect
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -16,7 +15,7 @@ from ..core.estimator import numeric_table
 from ..core.inputs import require_generator, require_memory, warn_caller
 from ..core.kernels import KernelWarning, resolve_kernel
 from ..core.linalg import signs_of, top_eigenspace
-from ..core.options import Option, Options, none, whole
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, Options, none, number, one_of, option, parameterised, whole
 from .constraints import favourable_rows, split_attributes
 from .fair_pca import FairPCA
 
@@ -44,6 +43,7 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
+@parameterised
 class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Kernel PCA among the projections that give all groups the same mean.
 
@@ -117,47 +117,25 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     True
     """
 
+    n_components: int = 2
+    _: KW_ONLY
+    kernel: str | Callable = "rbf"
+    gamma: float | str = "scale"
+    kernel_params: dict | None = None
+    center: str = option("overall", one_of("overall", "none"))
+    match: str = option("mean", one_of("mean", "covariance"))
+    covariance_fraction: float = option(0.5, number(0, 1, low_open=True))
+    tradeoff: float | None = option(None, number(0, 1) | none("no second block"))
+    criterion: str = option("demographic_parity", one_of("demographic_parity", "equal_opportunity"))
+    positive_label: object = 1
+    attributes: str = option("marginal", ATTRIBUTES)
+    numeric_attributes: Sequence = ()
+    on_single_group: str = option("raise", SINGLE_GROUP)
+    n_landmarks: int | None = option(None, whole(1) | none("the matrix of all rows"))
+    random_state: int | np.random.Generator | None = 0
+
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
-    _options: ClassVar[Mapping[str, Option]] = {
-        **{name: FairPCA._options[name] for name in FairPCA._options if name != "standardize"},
-        "n_landmarks": whole(1) | none("the matrix of all rows"),
-    }
-
-    def __init__(
-        self,
-        n_components=2,
-        *,
-        kernel="rbf",
-        gamma="scale",
-        kernel_params=None,
-        center="overall",
-        match="mean",
-        covariance_fraction=0.5,
-        tradeoff=None,
-        criterion="demographic_parity",
-        positive_label=1,
-        attributes="marginal",
-        numeric_attributes=(),
-        on_single_group="raise",
-        n_landmarks=None,
-        random_state=0,
-    ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.kernel_params = kernel_params
-        self.center = center
-        self.match = match
-        self.covariance_fraction = covariance_fraction
-        self.tradeoff = tradeoff
-        self.criterion = criterion
-        self.positive_label = positive_label
-        self.attributes = attributes
-        self.numeric_attributes = numeric_attributes
-        self.on_single_group = on_single_group
-        self.n_landmarks = n_landmarks
-        self.random_state = random_state
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data.
