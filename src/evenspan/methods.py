@@ -104,6 +104,7 @@ _ESTIMATORS = {
     "RLACE": "RLACE", "NullItOutPCA": "Null-it-out PCA", "MMDFairPCA": "MMD PCA", "FairSpectralClustering": "FairSC",
     "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC", "FairAlignmentClustering": "FCA",
     "FairKernelKMeans": "FKKM", "FairMultipleKernelKMeans": "FMKKM", "KernelKMeans": "KKM",
+    "IteratedKernelErasure": "Iterated kernel erasure",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from evenspan.clustering import (
 from evenspan.core.errors import ConfigurationError, ExecutionError, FairWarning, GroupError
 from evenspan.core.estimator import PointsEstimator
 from evenspan.methods import METHODS
-from evenspan.representation import FairKernelPCA
+from evenspan.representation import FairKernelPCA, IteratedKernelErasure
 
 from ..papers.across import tables as across_tables
 
@@ -34,6 +34,7 @@ MET, BOUND, NONE = "certified optimal", "a bound", "none"
 #: Methods outside of the linear comparison, with what they make alike.
 FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
     "Fair kernel PCA": (KERNEL_MEANS, lambda: FairKernelPCA(2)),
+    "Iterated kernel erasure": (KERNEL_MEANS, lambda: IteratedKernelErasure(2)),
     "FKKM": (SHARES, lambda: FairKernelKMeans(2)),
     "FMKKM": (SHARES, lambda: FairMultipleKernelKMeans(2)),
     "FairSC": (SHARES, lambda: FairSpectralClustering(2)),
@@ -44,6 +45,7 @@ FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
 #: The page of the book, below its root, that derives the method.
 CHAPTERS: Mapping[str, str] = across_tables.CHAPTERS | {
     "Fair kernel PCA": "papers/kleindessner2023/kernel",
+    "Iterated kernel erasure": "across/concealment",
     "FKKM": "papers/zhou2024/derivation",
     "FMKKM": "papers/zhou2024/multiple-kernels",
     "FairSC": "papers/zhou2024/rivals",
