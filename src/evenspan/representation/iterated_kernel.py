@@ -121,6 +121,7 @@ class IteratedKernelErasure(Options, ClassNamePrefixFeaturesOutMixin, Transforme
         X : array-like or DataFrame of shape (n, d)
             Numeric features.
         y : ignored
+            There for pipelines.
         sensitive_features : as in ``FairPCA.fit``
             The groups.
 
