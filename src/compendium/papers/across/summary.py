@@ -92,7 +92,7 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
 def concealed(rows: pd.DataFrame) -> pd.DataFrame:
     """The areas of the held-out rows, with the 95 % quantile of those of permuted groups as ``chance``.
 
-    It is taken over the permutations and methods of a data set and classifier: no method leaves what can be found."""
+    It is over permutations and methods, of each data set and classifier: nothing is to be found after any method."""
     permuted = rows[rows["protocol"] == PERMUTED]
     by = ["dataset", permuted["metric"].str.removeprefix("AUC, ").rename("classifier")]
     chance = permuted.groupby(by)["value"].quantile(0.95).rename("chance")
