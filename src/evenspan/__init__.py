@@ -20,7 +20,8 @@ _PUBLIC = {
     "metrics": "ClusterFrame GroupFrame",
     "reconstruction": "JEVDPCA ConvexFairPCA DisparityFairPCA JointRange MinMaxFairPCA OutlierRobustFairPCA "
     "RobustFairPCA SparseFairPCA StandardPCA joint_diagonalise",
-    "representation": "INLP LEACE RLACE FairKernelPCA FairPCA MMDFairPCA NullItOutPCA StreamingFairPCA",
+    "representation": "INLP LEACE RLACE FairKernelPCA FairPCA IteratedKernelErasure MMDFairPCA NullItOutPCA "
+    "StreamingFairPCA",
     "saving": "load save",
 }
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}

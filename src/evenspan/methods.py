@@ -105,6 +105,7 @@ _ESTIMATORS = {
     "VariationalFairClustering": "VFC", "FairnessFirstClustering": "FFC", "FairAlignmentClustering": "FCA",
     "FairKernelKMeans": "FKKM", "FairMultipleKernelKMeans": "FMKKM", "KernelKMeans": "KKM",
     "SparseFairPCA": "Sparse fair PCA", "OutlierRobustFairPCA": "Outlier-robust fair PCA",
+    "IteratedKernelErasure": "Iterated kernel erasure",
 }  # fmt: skip
 
 

@@ -109,6 +109,7 @@ METHODS = {
     # gamma="scale" is scikit-learn's: the variance of all entries together, which moves with the origin.
     "Fair kernel PCA": kernel("FairKernelPCA", frozenset({"unit"})),
     "Fair kernel PCA, fixed width": kernel("FairKernelPCA", KERNEL - {"unit"}, gamma=0.05),
+    "Iterated kernel erasure": kernel("IteratedKernelErasure", frozenset({"unit", "shift", "far"})),
     "Kernel k-means": clusters("KernelKMeans", KERNEL - {"unit"}, gamma=0.05),
     "FKKM": clusters("FairKernelKMeans", KERNEL - {"unit"}, gamma=0.05),
     # Powers of inner products know the origin and the unit.

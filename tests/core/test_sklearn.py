@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # the iterative 
 
 FRAME = ["age", "income", "debt", "years", "visits"]
 #: Where equal means are the method's own guarantee.
-EQUAL_MEANS = ("FairPCA", "LEACE", "NullItOutPCA", "FairKernelPCA")
+EQUAL_MEANS = ("FairPCA", "LEACE", "NullItOutPCA", "FairKernelPCA", "IteratedKernelErasure")
 FAIR = [name for name in TRANSFORMERS if name not in PLAIN]
 FAIR_CLUSTERERS = [name for name in CLUSTERERS if name not in PLAIN]
 

@@ -201,3 +201,17 @@ def test_the_guide_takes_the_cheapest_of_those_that_cannot_be_told_from_the_best
     costs = clear[clear["metric"] == "relative error"]
     undecided = summary.guide(pd.concat([rows_of(CYCLIC), costs])).set_index("metric")
     assert undecided.loc["error gap", "use"] == "PCA"
+
+
+def test_the_chance_level_is_of_permuted_groups_and_areas_of_the_label_are_left_out():
+    rows = []
+    for method, area in (("PCA", 0.7), ("LEACE", 0.5)):
+        for split in range(2):
+            key = {"dataset": "obesity", "method": method, "k": 2, "split": split}
+            found = {"AUC, boosting": area + 0.1 * split, "AUC, boosting, standard error": 0.01}
+            rows += tidy(found | {"label AUC, boosting": 0.9}, protocol="held-out", **key)
+            rows += tidy({"AUC, boosting": area - 0.2 + 0.02 * split}, protocol="groups permuted", **key)
+    found = summary.concealed(whole(rows)).set_index("method")
+    assert found["mean"].to_dict() == pytest.approx({"PCA": 0.75, "LEACE": 0.55})
+    np.testing.assert_allclose(found["chance"], np.quantile([0.5, 0.52, 0.3, 0.32], 0.95))
+    assert set(found["classifier"]) == {"boosting"}

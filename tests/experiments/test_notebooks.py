@@ -113,6 +113,7 @@ SETTINGS = {
     "across-methods": KIND | {"sizes": "2", "splits": 1},
     "across-bounds": WHO | {"k": 3, "parts": 1, "methods": "PCA, LEACE"},
     "across-classifiers": WHO | {"methods": "PCA, Fair PCA", "k": 2, "splits": 1},
+    "across-concealment": KIND | {"k": 2, "splits": 1, "permutations": 1},
     "kleindessner2023-table": KIND | {"k": 2, "splits": 1},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
     "kleindessner2023-rival-times": {"k": 2, "features": "4", "repetitions": 1},
@@ -126,7 +127,8 @@ SETTINGS = {
 #: What the notebook needs of a method; of the others Mine.
 CLASSES = {
     **dict.fromkeys(("across-bounds", "vu2022-pareto"), "MineByMoments"),
-    **dict.fromkeys(("kleindessner2023-table", "kleindessner2023-reductions", "across-classifiers"), "Coordinates"),
+    **dict.fromkeys(("kleindessner2023-table", "kleindessner2023-reductions"), "Coordinates"),
+    **dict.fromkeys(("across-classifiers", "across-concealment"), "Coordinates"),
     **dict.fromkeys(("zhou2024-table", "zhou2024-multiple", "zhou2024-kernels"), "MyClusters"),
 }
 #: What is tried with this commit.

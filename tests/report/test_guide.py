@@ -36,11 +36,11 @@ def test_what_was_found_agrees_with_what_is_known(facts):
     }  # fmt: skip
     assert (table.loc[table["groups"] == guide.TWO, "refusal"] != "").all()
     for column, value, names in (
-        ("needs", guide.ROWS, ["INLP", "RLACE", "MMD PCA", "Fair kernel PCA", "FKKM"]),
+        ("needs", guide.ROWS, ["INLP", "RLACE", "MMD PCA", "Fair kernel PCA", "Iterated kernel erasure", "FKKM"]),
         ("needs", guide.MOMENTS, ["PCA", "Fair PCA", "LEACE", "Min-max loss"]),
         ("certificate", guide.MET, ["PCA", "Fair PCA", "LEACE", "u-FPCA"]),
         ("certificate", guide.BOUND, ["JEVD-PCA", "MMD PCA"]),
-        ("certificate", guide.NONE, ["FFC", "FCA", "VFC"]),
+        ("certificate", guide.NONE, ["FFC", "FCA", "VFC", "Iterated kernel erasure"]),
     ):
         assert (table.loc[names, column] == value).all(), value
     assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA", "LEACE"}

@@ -24,7 +24,7 @@ from evenspan.core.errors import ConfigurationError, ExecutionError, FairWarning
 from evenspan.core.estimator import PointsEstimator
 from evenspan.methods import METHODS
 from evenspan.reconstruction import OutlierRobustFairPCA, SparseFairPCA
-from evenspan.representation import FairKernelPCA
+from evenspan.representation import FairKernelPCA, IteratedKernelErasure
 
 from ..papers.across import tables as across_tables
 
@@ -37,6 +37,7 @@ FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
     "Sparse fair PCA": ("losses", lambda: SparseFairPCA(2)),
     "Outlier-robust fair PCA": (LENGTHS, lambda: OutlierRobustFairPCA(2)),
     "Fair kernel PCA": (KERNEL_MEANS, lambda: FairKernelPCA(2)),
+    "Iterated kernel erasure": (KERNEL_MEANS, lambda: IteratedKernelErasure(2)),
     "FKKM": (SHARES, lambda: FairKernelKMeans(2)),
     "FMKKM": (SHARES, lambda: FairMultipleKernelKMeans(2)),
     "FairSC": (SHARES, lambda: FairSpectralClustering(2)),
@@ -49,6 +50,7 @@ CHAPTERS: Mapping[str, str] = across_tables.CHAPTERS | {
     "Sparse fair PCA": "papers/vu2022/sparse",
     "Outlier-robust fair PCA": "papers/vu2022/sparse",
     "Fair kernel PCA": "papers/kleindessner2023/kernel",
+    "Iterated kernel erasure": "across/concealment",
     "FKKM": "papers/zhou2024/derivation",
     "FMKKM": "papers/zhou2024/multiple-kernels",
     "FairSC": "papers/zhou2024/rivals",

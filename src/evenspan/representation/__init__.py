@@ -4,6 +4,7 @@ from .erasure import IncompleteErasureWarning
 from .fair_kernel_pca import FairKernelPCA
 from .fair_pca import FairPCA
 from .inlp import INLP
+from .iterated_kernel import IteratedKernelErasure
 from .leace import LEACE
 from .mmd_fair_pca import MMDFairPCA
 from .null_it_out import NullItOutPCA
@@ -17,6 +18,7 @@ __all__ = [
     "FairKernelPCA",
     "FairPCA",
     "IncompleteErasureWarning",
+    "IteratedKernelErasure",
     "MMDFairPCA",
     "NullItOutPCA",
     "StreamEndedWarning",

@@ -9,6 +9,8 @@ end of the chapter          ``bounds.ipynb``            for each of the data set
 *Gaps on new rows*
 end of the chapter          ``classifiers.ipynb``       for each of these data sets one for each method, control or
 *What is left*                                          erasure
+end of the chapter          ``concealment.ipynb``       for each of six tables with a label one for each eraser, or
+*What kernel erasure hides*                             kernel PCA as its control
 ==========================  ==========================  ==========================================================
 
 ``protocol``: tables, split, fits, measures. ``summary``: means and ranks. ``new_rows``: how often bounds hold.

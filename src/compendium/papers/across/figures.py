@@ -113,14 +113,18 @@ def prices(means: pd.DataFrame) -> Figure:
     return _explained(fig, means["method"])
 
 
-def classifier_panels(found: pd.DataFrame) -> Figure:
-    """Areas of ``summary.areas``: a panel for each classifier, a line for each method, bars from low to high."""
+def classifier_panels(found: pd.DataFrame, chance: pd.Series | None = None) -> Figure:
+    """Areas of ``summary.areas``: a panel for each classifier, a line for each method, bars from low to high.
+
+    ``chance``, by classifier, is the area up to which a band reaches from one half."""
     names, classifiers = found["method"].unique(), found["classifier"].unique()
     own = looks(name for name in names if name not in CONTROLS)
     fig, axes = panels(1, len(classifiers), (COLUMN, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
     for panel, classifier in zip(axes.flat, classifiers, strict=True):
         some = found[found["classifier"] == classifier].set_index("method").reindex(names)
         panel.axvline(0.5, color=INK, linestyle="--", linewidth=1.1, zorder=0)
+        if chance is not None:
+            panel.axvspan(0.5, chance[classifier], color=WASH, zorder=-1)
         for y, (name, line) in enumerate(some.iterrows()):
             mark = own[name].mark() if name in own else {"color": INK, "marker": "|", "markeredgewidth": 2.2}
             panel.plot([line["low"], line["high"]], [y, y], "-", color=mark["color"], linewidth=1.6, alpha=0.6)

@@ -19,7 +19,7 @@ from ...store import read_results
 from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, comparable, table
 
 LEVEL = 0.05
-HELD_OUT = "held-out"
+HELD_OUT, PERMUTED = "held-out", "groups permuted"
 TIED_DIGITS = 5
 #: Distances of means are over the root of the variance kept: what keeps little has small distances of everything.
 NOTHING = 1e-12
@@ -77,8 +77,9 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
 
     Splits share rows: the standard error of the mean is taken as if they had everything in common."""
     keys = ["dataset", "method", "classifier"]
-    parts = rows["metric"].str.extract(r"AUC, (?P<classifier>[^,]+)(?:, (?P<what>standard error))?")
-    found = rows.assign(classifier=parts["classifier"], what=parts["what"].fillna("mean")).dropna(subset="value")
+    parts = rows["metric"].str.extract(r"^AUC, (?P<classifier>[^,]+)(?:, (?P<what>standard error))?")
+    found = rows.assign(classifier=parts["classifier"], what=parts["what"].fillna("mean"))
+    found = found.dropna(subset=["classifier", "value"])
     wide = found.pivot(index=[*keys, "split"], columns="what", values="value")
     wide = wide.reindex(columns=["mean", "standard error"])
     wide = wide.assign(square=wide["standard error"] ** 2).groupby(keys).mean().reset_index().rename_axis(columns=None)
@@ -86,6 +87,16 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
     wide = wide.assign(low=wide["mean"] - half, high=wide["mean"] + half)[[*keys, "mean", "low", "high"]]
     names = [*CONTROLS, *ordered(set(wide["method"]) - {*CONTROLS}), *CLASSIFIERS]
     return in_order(wide, names, ("method", "classifier"))
+
+
+def concealed(rows: pd.DataFrame) -> pd.DataFrame:
+    """The areas of the held-out rows, with the 95 % quantile of those of permuted groups as ``chance``.
+
+    It is over permutations and methods, of each data set and classifier: nothing is to be found after any method."""
+    permuted = rows[rows["protocol"] == PERMUTED]
+    by = ["dataset", permuted["metric"].str.removeprefix("AUC, ").rename("classifier")]
+    chance = permuted.groupby(by)["value"].quantile(0.95).rename("chance")
+    return areas(rows[rows["protocol"] == HELD_OUT]).join(chance, on=["dataset", "classifier"])
 
 
 def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
