@@ -55,6 +55,9 @@ def test_the_surrogate_lies_below_and_touches(matrices, sample):
     U = np.linalg.qr(rng.normal(size=(D, K)))[0]
     for tangents in (variances_kept(matrices, traces(matrices)), lengths_kept(rows, codes, np.bincount(codes))):
         values, slopes = tangents(U)
+        step = 1e-6 * rng.normal(size=U.shape)
+        rise = (tangents(U + step)[0] - tangents(U - step)[0]) / 2
+        np.testing.assert_allclose(np.einsum("gdk,dk->g", slopes, step), rise, rtol=1e-6)
         for _ in range(50):
             W = np.linalg.qr(rng.normal(size=(D, K)))[0]
             below = values + np.einsum("gdk,dk->g", slopes, W - U)
