@@ -90,7 +90,7 @@ METHODS = {
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
     "CFPCA": Method("ConvexFairPCA", {"delta": 0.1}, groups=2, supports=EVERY - {"rotate"}),
     # A price of loadings belongs to the axes and has a unit.
-    "Sparse": Method("SparseFairPCA", {"penalty": 0.2, "tol": 1e-15}, supports=EVERY - {"unit", "rotate"}),
+    "Sparse": Method("SparseFairPCA", {"penalty": 3.0, "tol": 1e-13}, supports=EVERY - {"unit", "rotate"}),
     "Outlier-robust": Method("OutlierRobustFairPCA", supports=EVERY - {"moments"}),
     "u-FPCA": Method("DisparityFairPCA", groups=2),
     "JEVD-PCA": Method("JEVDPCA"),

@@ -170,7 +170,9 @@ def command(toy_checkout):
     def command(*words, **environment):
         given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         program = [sys.executable, "-m", "compendium", *words]
-        started.append(subprocess.Popen(program, env=os.environ | environment, start_new_session=True, **given))
+        # Ctrl-C ends it, also where the tests themselves run in the background and ignore it.
+        given |= {"start_new_session": True, "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+        started.append(subprocess.Popen(program, env=os.environ | environment, **given))
         return started[-1]
 
     yield command
