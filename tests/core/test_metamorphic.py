@@ -48,6 +48,7 @@ class Method:
     target: bool = False
     supports: frozenset = EVERY
     seen: Callable = _subspace
+    tol: float = 0.0  # an angle is the root of the gain at which ascents end
 
     def model(self):
         return make(self.name, 2 if self.seen is not _together else 3, **self.options)
@@ -90,7 +91,7 @@ METHODS = {
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
     "CFPCA": Method("ConvexFairPCA", {"delta": 0.1}, groups=2, supports=EVERY - {"rotate"}),
     # A price of loadings belongs to the axes and has a unit.
-    "Sparse": Method("SparseFairPCA", {"penalty": 3.0, "tol": 1e-13}, supports=EVERY - {"unit", "rotate"}),
+    "Sparse": Method("SparseFairPCA", {"penalty": 3.0, "tol": 1e-12}, supports=EVERY - {"unit", "rotate"}, tol=1e-5),
     "Outlier-robust": Method("OutlierRobustFairPCA", supports=EVERY - {"moments"}),
     "u-FPCA": Method("DisparityFairPCA", groups=2),
     "JEVD-PCA": Method("JEVDPCA"),
@@ -149,7 +150,7 @@ def moved(change: Callable, methods=None, tol: float = 1e-7) -> list[str]:
         if methods is None or name in methods:
             *changed, back = change(*data_for(method))
             found = method.differ(answer(name), back(method.fit(*changed), method))
-            offenders += [f"{name}: {found:.1e}"] if found > tol else []
+            offenders += [f"{name}: {found:.1e}"] if found > max(tol, method.tol) else []
     return offenders
 
 
@@ -234,5 +235,5 @@ def test_merged_moments():
         X, groups, _ = data_for(method)
         moments = GroupMoments.from_data(X[:90], groups[:90]) + GroupMoments.from_data(X[90:], groups[90:])
         found = method.differ(answer(name), method.seen(method.model().fit_moments(moments), X))
-        offenders += [f"{name}: {found:.1e}"] if found > 1e-7 else []
+        offenders += [f"{name}: {found:.1e}"] if found > max(1e-7, method.tol) else []
     assert offenders == []

@@ -7,7 +7,7 @@ from evenspan import GroupMoments, MinMaxFairPCA, OutlierRobustFairPCA, SparseFa
 from evenspan.core.estimator import NotConvergedWarning
 from evenspan.reconstruction.group_errors import errors, group_matrices
 from evenspan.reconstruction.min_max import solve
-from evenspan.reconstruction.minorisation import best_of_surrogate, minorise_maximise, on_simplex, variances_kept
+from evenspan.reconstruction.minorisation import best_of_surrogate, minorise_maximise, variances_kept
 from evenspan.reconstruction.outlier_robust import lengths_kept
 
 from .samples import draw
@@ -147,13 +147,3 @@ def test_lengths_that_are_all_equal_meet_the_bound():
     fitted = OutlierRobustFairPCA(2).fit(X, sensitive_features=np.tile(["a", "a", "b", "b"], 10))
     assert fitted.certificate_.gap < 1e-9
     assert fitted.objective_ == pytest.approx(3.0)
-
-
-def test_the_nearest_point_of_the_simplex():
-    rng = np.random.default_rng(4)
-    corners = rng.dirichlet(np.ones(4), size=20_000)
-    for w in rng.normal(size=(20, 4)):
-        found = on_simplex(w)
-        assert found.min() >= 0
-        assert found.sum() == pytest.approx(1.0)
-        assert np.linalg.norm(found - w) <= np.linalg.norm(corners - w, axis=1).min() + 1e-12

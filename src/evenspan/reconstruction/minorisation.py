@@ -29,6 +29,7 @@ from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import top_eigenspace
 from ..core.options import flag, number, one_of, option, parameterised, whole
+from .fantope import clip_to_sum
 from .group_errors import ReconstructionEstimator, kept
 from .min_max import solve
 from .multi_criteria import criteria_offsets
@@ -48,13 +49,6 @@ def variances_kept(matrices: np.ndarray, offsets: np.ndarray) -> Tangents:
         return np.einsum("gdk,dk->g", slopes, V) - offsets, 2.0 * slopes
 
     return tangents
-
-
-def on_simplex(w: np.ndarray) -> np.ndarray:
-    """The nearest point (G,) with no negative entry and sum 1."""
-    u = np.sort(w)[::-1]
-    level = (np.cumsum(u) - 1.0) / np.arange(1, len(w) + 1)
-    return np.maximum(w - level[np.flatnonzero(u > level)[-1]], 0.0)
 
 
 def best_of_surrogate(B, c, penalty: float, dual, reached: float, tol: float):
@@ -82,7 +76,7 @@ def best_of_surrogate(B, c, penalty: float, dual, reached: float, tol: float):
         if bound - value <= max(tol, SHARE * (value - reached)):
             break
         while True:
-            to = on_simplex(far - slope / (curvature * unit)), np.clip(Z + V * unit / curvature, -penalty, penalty)
+            to = clip_to_sum(far - slope / (curvature * unit), 1), np.clip(Z + V * unit / curvature, -penalty, penalty)
             moved, turned = to[0] - far, to[1] - Z
             change = slope @ moved - np.vdot(V, turned)
             change += 0.5 * curvature * (unit * moved @ moved + np.vdot(turned, turned) / unit)
@@ -94,7 +88,7 @@ def best_of_surrogate(B, c, penalty: float, dual, reached: float, tol: float):
         uphill = slope @ (to[0] - mu) - np.vdot(V, to[1] - Y) > 0
         following = 1.0 if uphill else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         weight = 0.0 if uphill else (momentum - 1.0) / following
-        far = on_simplex(to[0] + weight * (to[0] - mu))
+        far = clip_to_sum(to[0] + weight * (to[0] - mu), 1)
         Z = np.clip(to[1] + weight * (to[1] - Y), -penalty, penalty)
         (mu, Y), momentum = to, following
     return best, value, bound, (mu, Y)
