@@ -15,6 +15,7 @@ from compendium.protocol import asked
 from compendium.store import read_results
 from evenspan.core.linalg import top_eigenspace
 from evenspan.reconstruction.min_max import solve_min_max
+from evenspan.reconstruction.samadi import run
 
 
 def errors(X: np.ndarray, groups: np.ndarray, P: np.ndarray) -> list[float]:
@@ -99,6 +100,22 @@ def test_a_fold_is_scored_as_in_the_released_program(made):
     seen.clear()
     protocol.fit_split(method, "energy", parts, 2, 3)
     np.testing.assert_array_equal(seen, np.random.RandomState(3).normal(size=4))
+
+
+def test_weights_in_the_span_of_leading_eigenvectors_are_those_of_all_features():
+    """Spectra that fall slowly, with crossings at the cut; the span of the two ends alone is too small."""
+    rng, d, k = np.random.default_rng(0), 300, 2
+    spectrum = 1.0 / np.arange(1, d + 1)
+    S = np.array([(U * spectrum) @ U.T for U in (np.linalg.qr(rng.normal(size=(d, d)))[0] for _ in range(2))])
+    Q = methods.leading_span(*S, k)
+    for weight in rng.uniform(size=5):
+        V = top_eigenspace(weight * S[0] + (1 - weight) * S[1], k)[1]
+        assert np.abs(V - Q @ (Q.T @ V)).max() < 1e-8
+    assert 2 * (k + 5) < Q.shape[1] < d
+    inside = methods._weights_runs(S.tobytes(), S.shape, k, (0.5, 4.0), 20)
+    for here, there in zip(inside, run(S, k, (0.5, 4.0), iterations=20), strict=True):
+        np.testing.assert_allclose(here.average, there.average, atol=1e-7)
+        np.testing.assert_allclose([here.value, here.bound], [there.value, there.bound], atol=1e-9)
 
 
 def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(cells_of):

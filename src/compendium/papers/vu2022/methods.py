@@ -4,6 +4,7 @@ Each method solves a whole grid at once.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.linalg import lapack
 from sklearn.base import clone
 
 from evenspan.core.answer import Certificate
-from evenspan.core.linalg import top_eigenspace
+from evenspan.core.linalg import LARGE, span, top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.convex import ConvexAnswer, solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
@@ -111,7 +112,31 @@ def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
 
 @lru_cache(maxsize=4)  # three folds and the training part: both choices are made of the same runs
 def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...], iterations: int) -> list[WeightsRun]:
-    return run(np.frombuffer(content).reshape(shape).copy(), k, rates, iterations=iterations)
+    matrices = np.frombuffer(content).reshape(shape).copy()
+    if shape[1] < LARGE:
+        return run(matrices, k, rates, iterations=iterations)
+    Q = leading_span(*matrices, k)
+    runs = run(Q.T @ matrices @ Q, k, rates, iterations=iterations)
+    return [replace(one, average=Q @ one.average @ Q.T, last=Q @ one.last, best=Q @ one.best) for one in runs]
+
+
+def leading_span(S0: np.ndarray, S1: np.ndarray, k: int) -> np.ndarray:
+    """Orthonormal columns (d, m) that span, to 1e-9, the k leading eigenvectors of every mixture of two matrices.
+
+    Eigenvectors are analytic in the weight: those of a few dozen weights span all others."""
+
+    def leading(weight: float) -> np.ndarray:
+        return top_eigenspace(weight * S0 + (1.0 - weight) * S1, k + 5)[1]
+
+    Q, intervals = span(np.hstack([leading(0.0), leading(1.0)])), [(0.0, 1.0)]
+    while intervals:
+        low, high = intervals.pop()
+        middle = 0.5 * (low + high)
+        V = leading(middle)
+        if np.abs(V[:, :k] - Q @ (Q.T @ V[:, :k])).max() > 1e-9:
+            Q = span(np.hstack([Q, V]))
+            intervals += [(low, middle), (middle, high)]
+    return Q
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
