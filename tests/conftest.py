@@ -178,7 +178,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(tmp_path)
     paths.root.cache_clear()
-    edits.adopt(experiment("toy-table"))
+    edits.accept_current_cells(experiment("toy-table"))
     monkeypatch.setitem(sys.modules, "compendium.papers.toy.claims", importlib.import_module("toy_project.claims"))
     yield tmp_path
     paths.root.cache_clear()

@@ -181,7 +181,7 @@ compendium/edits.py
     tokenize.NL, tokenize.ENDMARKER)  =>  tokenize.NL, tokenize.ENDMARKER, tokenize.NUMBER)
 compendium/protocol.py
     if self.full or not self.own:  =>  if True:
-    return store.home(self.entry, task)  =>  return paths.build("x.json")
+    return store.record_path(self.entry, task)  =>  return paths.build("x.json")
     return None if unit and unit.changed else unit  =>  return unit
     ((new, COMPUTED), (old, source))  =>  ((new, source), (old, source))
     if not self.own and not no_data:  # a published unit that fails is not to be passed over  =>  if False:

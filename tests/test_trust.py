@@ -145,7 +145,7 @@ def test_names_of_units_and_of_raw_files_stay_in_their_folder(toy_checkout):
     with pytest.raises(RegistryError, match="without letters or digits"):
         task_id({"dataset": "..", "k": 2})
     entry, given = experiment("toy-table"), {"dataset": "../../../evil", "method": "PCA"}
-    path = store.home(entry, given)
+    path = store.record_path(entry, given)
     store.save(entry, given, whole(tidy({"%Var": 1.0}, k=3, protocol="released", **given)), path, seconds=0.0)
     assert path.is_file()
     assert path.resolve().is_relative_to((toy_checkout / "data" / "results" / "full" / "toy-table").resolve())
@@ -185,5 +185,5 @@ def test_text_in_results_is_only_text(toy_checkout):
     frame = whole(tidy({"%Var": 1.0}, dataset="toy", method="PCA", k=2, protocol="released"))
     cells = ['=HYPERLINK("http://x")', "$(touch x)", 'a,b\n"c"', "<script>alert(1)</script>"]
     frame = pd.concat([frame.assign(note=cell, split=number) for number, cell in enumerate(cells)])
-    store.save(entry, task, frame, store.home(entry, task), seconds=0.0)
+    store.save(entry, task, frame, store.record_path(entry, task), seconds=0.0)
     assert set(store.read_results("toy-table")["note"]) == set(cells)

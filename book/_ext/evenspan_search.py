@@ -14,7 +14,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from pybtex.database import parse_file
 from sphinx.search import IndexBuilder, WordStore
 
-from compendium import looks, paths
+from compendium import paths
 from compendium.book import api
 from compendium.catalogue import catalogue
 from compendium.ledger.heat import anchor
@@ -101,8 +101,8 @@ def _methods(env):
     """Every method by all its names: the page of its class, and the chapter that derives it."""
     for name, some in api.methods_of().items():
         for method in some:
-            names = dict.fromkeys(name for variant in looks.NAMES.get(method, ()) for name in variant)
-            family = looks.known().get(method, ())[:1]  # none where it stands in no stored result
+            names = dict.fromkeys(name for variant in method_styles.NAMES.get(method, ()) for name in variant)
+            family = method_styles.known().get(method, ())[:1]  # none where it stands in no stored result
             words = " ".join([*names, *family, "method"])
             yield f"{method} ({name})", api.page(name), "", words, 1
             derived = api.derivations(name)

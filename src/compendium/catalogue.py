@@ -26,6 +26,8 @@ from .errors import RegistryError
 from .paths import root
 
 PROFILES = ("embedded", "full")
+#: A run that lists its units and computes none of them.
+PLAN = "plan"
 TIMING = "timing"
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr
 Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given or [])]
@@ -113,7 +115,7 @@ class Experiment(Entry):
         self, execution: str | None = None, profile="embedded", given: Mapping = MappingProxyType({})
     ) -> dict:
         """Parameters of one run, ``profile`` among them: those of an execution, and what was given."""
-        if profile not in PROFILES:
+        if profile not in (*PROFILES, PLAN):
             raise ConfigurationError(f"There is no profile {profile!r}; the profiles are {', '.join(PROFILES)}.")
         return self.complete((self.execution(execution) if execution else {}) | dict(given)) | {"profile": profile}
 

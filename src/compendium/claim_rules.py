@@ -53,6 +53,13 @@ Outcome = tuple[str, Numbers]
 
 #: What gives numbers: those that are printed, or ours.
 Source = Callable[..., pd.DataFrame]
+#: Rows of experiments: ``rows(experiment, *every, **where)`` gives those that have one of the values of each column in
+#: ``where``, and raises a :class:`~compendium.store.MissingNumbersError` that names what is missing if there are none,
+#: or none for one of the values of a column in ``every``. The ledger gives the stored ones, by
+#: :func:`compendium.store.full`; a reader's own run gives those of its experiment.
+Rows = Callable[..., pd.DataFrame]
+#: What answers a claim: a function of rows.
+Claim = Callable[[Rows], Answer]
 
 
 def by_truth(true: object, in_part: object = False) -> str:
@@ -60,9 +67,9 @@ def by_truth(true: object, in_part: object = False) -> str:
     return HOLDS if true else IN_PART if in_part else NOT_SO
 
 
-def unjudged(reason: str, printed: str | None = None) -> Callable[[], Answer]:
+def unjudged(reason: str, printed: str | None = None) -> Claim:
     """The function of a claim that nothing available can bear out or refute."""
-    return lambda: Answer(NOT_JUDGED, {"reason": reason}, printed)
+    return lambda rows: Answer(NOT_JUDGED, {"reason": reason}, printed)
 
 
 def by_parts(parts: Iterable[bool]) -> str:
@@ -81,13 +88,13 @@ def by_share(good: int, total: int, in_part: float) -> str:
     return HOLDS if good == total else IN_PART if good >= in_part * total else NOT_SO
 
 
-def both(told: Callable[[Source], Outcome], printed: Source, ours: Source) -> Answer:
+def judge_printed_and_ours(rule: Callable[[Source], Outcome], printed: Source, ours: Source) -> Answer:
     """One rule, which gives an answer and the numbers behind it, applied to the printed and to our numbers."""
-    theirs, words = told(printed)
+    theirs, words = rule(printed)
     try:
-        mine, own = told(ours)
-    except MissingNumbersError:
-        mine, own = NOT_JUDGED, {}
+        mine, own = rule(ours)
+    except MissingNumbersError as error:
+        mine, own = NOT_JUDGED, {"missing": str(error)}
     named = {f"{name}, printed": value for name, value in words.items()}
     return Answer(mine, named | {f"{name}, ours": value for name, value in own.items()}, theirs)
 

@@ -55,7 +55,7 @@ def run(
     Without parameters the full profile runs all executions of the book."""
     from . import edits, store
     from .catalogue import experiment
-    from .protocol import asked
+    from .engine import inspect_study
 
     entry = experiment(experiment_id)
     if bare := [text for text in parameter or () if "=" not in text]:
@@ -67,13 +67,13 @@ def run(
         return
     settings = [setting] if execution or given else [entry.arguments(name, profile) for name in entry.runs]
     if all(unit.changed for unit in store.units_of(entry.id).values()):
-        edits.adopt(entry)  # the results will belong to the cells that the notebook has now
+        edits.accept_current_cells(entry)  # the results will belong to the cells that the notebook has now
     known, computed = [], 0
     try:
         for setting in settings:
-            study, unit, seed = asked(entry, setting)
+            study = inspect_study(entry, setting)
             known += study.units
-            computed += len(study.compute(unit, None if task is None else [task], seed=seed, jobs=jobs))
+            computed += len(study.compute(None if task is None else [task], jobs=jobs))
         for setting in settings if task is None else ():
             _run_notebook(entry, setting)
     except KeyboardInterrupt:
@@ -126,8 +126,8 @@ def verify(
     show(*rows)
     agree = sum(one.ok for one in found.values())
     typer.echo(f"{agree} of {len(found)} units agree; the data of {absent} are not at hand.")
-    if adopted := report.adopted(ids or (), found):
-        typer.echo(f"The stored results belong to the cells of {', '.join(adopted)} as they are now.")
+    if accepted := report.accepted(ids or (), found):
+        typer.echo(f"The stored results belong to the cells of {', '.join(accepted)} as they are now.")
     if agree + absent < len(found):
         raise typer.Exit(1)
 

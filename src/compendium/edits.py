@@ -4,17 +4,25 @@ import ast
 import contextlib
 import io
 import re
+import sys
+import sysconfig
 import tokenize
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from difflib import SequenceMatcher
 from functools import lru_cache
+from pathlib import Path
+from textwrap import shorten
 
 import nbformat
+from IPython import get_ipython
 
 from . import paths, records, store
 from .catalogue import Experiment
 
-#: Sources of the cells that ran without a kernel (:func:`compendium.protocol.cells`).
-running: list[list[str]] = []
+#: What the cell of a notebook calls that runs its units.
+RUNS_UNITS = "study.run("
+#: From how much on, from 0 to 1, an unknown cell counts as an edit of one that did not run.
+ALIKE = 0.6
 
 
 @lru_cache(maxsize=512)
@@ -40,34 +48,63 @@ def committed_cells(entry: Experiment) -> list[str]:
     return path.read_text(encoding="utf-8").split() if path.is_file() else []
 
 
-def adopt(entry: Experiment) -> None:
-    """The stored results belong to the code cells that the notebook has now."""
-    found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
-    code = (cell for cell in found if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", ()))
-    digests = dict.fromkeys(digest_of(cell.source) for cell in code)
+def accept_current_cells(entry: Experiment) -> None:
+    """From now on the stored results belong to the code cells that the notebook has."""
+    digests = dict.fromkeys(map(digest_of, _code_cells(entry)))
     records.write(store.cells_of(entry.id), "".join(f"{digest}\n" for digest in digests).encode())
 
 
-def departures(entry: Experiment) -> list[str]:
-    """How executed cells depart from the committed ones, which run in their order; those of parameters do not count."""
-    known, names = committed_cells(entry), {*entry.parameters, "profile"}
-    found, ran = [], []
-    for place, source in enumerate(executed(), 1):
-        if _sets(source, names):
+def _code_cells(entry: Experiment) -> list[str]:
+    """The code cells of the notebook, but for the one of parameters."""
+    found = nbformat.read(paths.root() / entry.notebook, as_version=4).cells
+    return [
+        cell.source for cell in found if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", ())
+    ]
+
+
+def differences_from_committed(entry: Experiment) -> list[str]:
+    """How the executed cells differ from the committed ones, which run in their order; parameters do not count."""
+    known = {digest: place for place, digest in enumerate(committed_cells(entry))}
+    ran = {digest_of(source): source for source in _executed_cells(entry)}
+    here = {digest_of(source): source for source in _code_cells(entry)}
+    waiting, found = {digest: source for digest, source in here.items() if digest not in ran}, []
+    for digest, source in ran.items():
+        if digest in known:
             continue
-        if (digest := digest_of(source)) in known:
-            ran += [digest] if digest not in ran else []
-            continue
-        lines = [line for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        found.append(f"cell {place} was edited (it begins with {lines[0][:60]!r})")
-    if not found and ran != known[: len(ran)]:
+        closest = max(waiting, key=lambda one: _likeness(source, waiting[one]), default="")
+        if digest in here or (closest and _likeness(source, waiting[closest]) >= ALIKE):
+            waiting.pop(closest if digest not in here else digest, None)
+            found.append(f"a cell was edited: {_first_line(source)}")
+        else:
+            found.append(f"an extra cell ran: {_first_line(source)}")
+    places = [known[digest] for digest in ran if digest in known]
+    before = max((place for place, source in enumerate(here.values()) if RUNS_UNITS in source), default=0)
+    needed = [digest for digest in list(here)[:before] if digest in known and digest in waiting]
+    found += [f"a cell was left out: {_first_line(here[digest])}" for digest in needed]
+    if not found and places != [*range(len(places))]:
         found.append("cells of the notebook were left out, or ran in another order")
     return found
 
 
+def _likeness(one: str, other: str) -> float:
+    """How much two cells have in common, from 0 to 1."""
+    matcher = SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False)
+    return max(matcher.ratio(), SequenceMatcher(None, one, other, autojunk=False).quick_ratio() * 0.8)
+
+
+def _first_line(source: str) -> str:
+    lines = [line.strip() for line in source.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return shorten(lines[0] if lines else source, 60, placeholder=" ...")
+
+
 def digests(entry: Experiment) -> list[str]:
     """Digests of the cells that were executed; those of parameters do not count."""
-    return [digest_of(source) for source in executed() if not _sets(source, {*entry.parameters, "profile"})]
+    return list(map(digest_of, _executed_cells(entry)))
+
+
+def _executed_cells(entry: Experiment) -> list[str]:
+    names = {*entry.parameters, "profile"}
+    return [source for source in executed() if source.strip() and not _sets(source, names)]
 
 
 def _sets(source: str, names: Collection[str]) -> bool:
@@ -83,10 +120,24 @@ def _sets(source: str, names: Collection[str]) -> bool:
 
 
 def executed() -> list[str]:
-    """The sources of the cells that this kernel has executed, in their order, or those of :func:`cells`."""
-    if running:
-        return running[-1]
-    from IPython import get_ipython  # a kernel has it loaded
-
+    """The sources of the cells that this kernel has executed, in their order."""
     shell = get_ipython()
     return ["a program, and no notebook"] if shell is None else shell.history_manager.input_hist_raw[1:]
+
+
+def namespace() -> Mapping[str, object]:
+    """The variables of the notebook."""
+    shell = get_ipython()
+    return {} if shell is None else shell.user_ns
+
+
+def reader_modules() -> dict[str, str]:
+    """Digests of the modules that this process imported from neither an installation nor ``src``."""
+    installed = {Path(path).resolve() for path in (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())}
+    installed.add(paths.root().resolve() / "src")
+    found = {}
+    for name, module in sorted(sys.modules.items()):
+        place = getattr(module, "__file__", None)
+        if place and not installed & {*(file := Path(place).resolve()).parents} and file.is_file():
+            found[name] = records.digest(file.read_bytes())
+    return found

@@ -11,4 +11,8 @@ class RegistryError(FairError, KeyError):
 
 
 class FetchError(FairError, OSError):
-    """A raw data file could not be obtained or does not have its recorded checksum."""
+    """A raw data file could not be obtained or does not have its recorded checksum; ``remedy`` says it in a line."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy or message

@@ -16,11 +16,11 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from evenspan.core.cluster_counts import ClusterCounts
-from evenspan.displays.method_looks import group_looks
+from evenspan.displays.method_styles import group_styles
 from evenspan.displays.style import COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
-from .looks import looks
+from .method_styles import styles_of
 
 
 def panels(down: int, across: int, size: tuple[float, float], **shared) -> tuple[Figure, np.ndarray]:
@@ -82,7 +82,7 @@ def mosaic(panel: Axes, counts: ClusterCounts) -> None:
     """A bar for each cluster, as wide as it is large, divided by the shares of the groups; lines at those of all."""
     ends = np.cumsum(counts.sizes)
     tops = np.cumsum(counts.counts / counts.sizes, axis=0)
-    for (label, own), top, part in zip(group_looks(counts.labels.tolist()).items(), tops, counts.counts, strict=True):
+    for (label, own), top, part in zip(group_styles(counts.labels.tolist()).items(), tops, counts.counts, strict=True):
         dress = {"color": own.colour, "hatch": own.hatch, "edgecolor": "white", "linewidth": 1.5, "align": "edge"}
         share = part / counts.sizes
         panel.bar(ends - counts.sizes, share, counts.sizes, bottom=top - share, label=f"group {label}", **dress)
@@ -168,7 +168,7 @@ def _named(panel: Axes, points: dict[str, tuple[float, float]], heights: tuple[f
     """Points with their names at the right, between two heights of the panel, in the order of the points."""
     names = sorted(points, key=lambda name: -points[name][1])
     for name, height in zip(names, np.linspace(*heights, len(names)), strict=True):
-        panel.plot(*points[name], zorder=4, linestyle="none", **looks(points)[name].open() | {"markersize": 8})
+        panel.plot(*points[name], zorder=4, linestyle="none", **styles_of(points)[name].open() | {"markersize": 8})
         panel.annotate(
             name, points[name], (0.97, height), textcoords="axes fraction", ha="right", va="center", fontsize=8.5,
             arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.7, "shrinkB": 5.0},

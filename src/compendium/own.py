@@ -14,11 +14,11 @@ from evenspan.core.errors import ConfigurationError, FairError
 from evenspan.core.estimator import PointsEstimator
 
 from . import paths, records
-from .looks import meaning
+from .method_styles import resolve_name
 
 
-def stated(method: str) -> str:
-    """What a study states of a method: the digest of its file beside its name, so that an edit makes another run."""
+def method_fingerprint(method: str) -> str:
+    """A method with the digest of its file, so that an edited file is another run; blank without a method."""
     return f"{method}, {records.digest(_file(method).read_bytes())[:8]}" if method else ""
 
 
@@ -26,7 +26,7 @@ def _file(method: str) -> Path:
     place, _, name = method.rpartition(":")
     if not (place and name.isidentifier()):
         raise ConfigurationError(f"method={method!r}; needed is FILE:CLASS, such as my_file.py:MyEstimator.")
-    if not (file := paths.given(place)).is_file() or file.suffix != ".py":
+    if not (file := paths.resolve_user_path(place)).is_file() or file.suffix != ".py":
         raise ConfigurationError(f"method={method!r}: there is no Python file {file.absolute()}. Correct the path.")
     return file
 
@@ -57,14 +57,14 @@ def is_clustering(kind: type) -> bool:
     return found
 
 
-def methods(method: str, dress: Callable[[type], object]) -> dict[str, object]:
-    """The line of a table of methods: the name of the class, and what the room makes of it; none without a method."""
+def methods(method: str, wrap: Callable[[type], object]) -> dict[str, object]:
+    """A line for a table of methods: the name of the class, and the class wrapped for the paper; none without one."""
     if not method:
         return {}
     kind = load(method)
-    if known := meaning(kind.__name__).method:
+    if known := resolve_name(kind.__name__).method:
         raise ConfigurationError(f"{kind.__name__} is a name of {known} already. Give your class another name.")
-    return {kind.__name__: dress(kind)}
+    return {kind.__name__: wrap(kind)}
 
 
 def fitted(estimator, moments, rows: Callable | None = None):

@@ -35,6 +35,6 @@ def build(*parts: str) -> Path:
     return Path(os.environ.get("EVENSPAN_BUILD") or root() / "_build").joinpath(*parts)
 
 
-def given(path: str) -> Path:
+def resolve_user_path(path: str) -> Path:
     """A file that a reader names: from the folder in which this runs, or from the one where the command was typed."""
     return Path(path) if Path(path).exists() else Path(os.environ.get("PWD", "."), path)

@@ -31,6 +31,15 @@ def commit() -> tuple[str, bool | None]:
     return "unknown", None
 
 
+@lru_cache(maxsize=1)
+def changed_files() -> tuple[str, ...]:
+    """Files below ``src`` and ``data`` that differ from the commit; none without git. Git is asked once."""
+    if commit()[0] == "unknown":
+        return ()
+    lines = _git("status", "--porcelain", "--no-renames", "-z", "--", "src", "data").split("\0")
+    return tuple(line[3:] for line in lines if line[3:])
+
+
 def environment() -> dict[str, object]:
     """Commit, digest of the lock, and the processor family whose linear algebra NumPy and SciPy take."""
     head, dirty = commit()

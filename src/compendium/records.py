@@ -25,7 +25,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-#: In a build: the seconds that it computes of each page (:mod:`compendium.protocol`).
+#: In a build: the seconds that it computes of each page (:mod:`compendium.study`).
 BUDGET = "EVENSPAN_SECONDS"
 #: In a build: the folder with what it computed once for all pages (:mod:`compendium.book.pages`).
 ONCE = "EVENSPAN_ONCE"

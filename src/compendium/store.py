@@ -22,7 +22,7 @@ from .catalogue import Experiment, experiment, task_id
 
 
 class MissingNumbersError(ResultError):
-    """Stored numbers that a claim, a finding or a contradiction needs are not there (yet): it is not judged."""
+    """Numbers that a claim, a finding or a contradiction needs are not there: it is not judged, and this is why."""
 
 
 @dataclass(eq=False)
@@ -47,7 +47,7 @@ class Unit:
 
     @property
     def changed(self) -> str:
-        """Why it does not count; blank if it does."""
+        """Why the unit is outdated; blank if it is valid."""
         data = self.record["data"]
         if other := [name for name, digest in data.items() if provenance.checksums(name) != {name: digest}]:
             return f"its data changed since: {', '.join(other)}"
@@ -62,18 +62,34 @@ class Unit:
 def read_results(experiment_id: str, **where: object) -> pd.DataFrame:
     """Stored rows that count, the name of their unit in ``task``; ``where`` gives columns their value, or a list."""
     experiment(experiment_id)  # an unknown name is an error
-    rows = _joined(*(unit for unit in units_of(experiment_id).values() if not unit.changed)).copy()
-    for column, wanted in where.items():
-        rows = rows[rows[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
-    return rows
+    return chosen(_joined(*(unit for unit in units_of(experiment_id).values() if not unit.changed)).copy(), where)
 
 
 def full(experiment_id: str, *every: str, **where: object) -> pd.DataFrame:
     """The same, of which there have to be some, and some with each value that is wanted in the columns ``every``."""
-    rows = read_results(experiment_id, **where)
-    if rows.empty or any(set(where[column]) - set(rows[column]) for column in every):
-        raise MissingNumbersError(f"Not all is stored of {experiment_id}. Compute it: set profile to 'full'.")
+    return complete(read_results(experiment_id), experiment_id, *every, **where)
+
+
+def complete(rows: pd.DataFrame, what: str, *every: str, **where: object) -> pd.DataFrame:
+    """Those of some rows that ``where`` asks for; an error that says what is missing if they are not all there."""
+    rows = chosen(rows, where)
+    missing = {column: sorted(set(where[column]) - set(rows[column]), key=str) for column in every}
+    said = [f"{column} {', '.join(map(str, values))}" for column, values in missing.items() if values]
+    if rows.empty or said:
+        wanted = said or [f"{column} {', '.join(map(str, _several(values)))}" for column, values in where.items()]
+        raise MissingNumbersError(f"no rows of {what}" + (f" with {'; '.join(wanted)}" if wanted else ""))
     return rows
+
+
+def chosen(rows: pd.DataFrame, where: Mapping[str, object]) -> pd.DataFrame:
+    """Rows whose columns have the values that ``where`` gives them, or one of a list."""
+    for column, wanted in where.items():
+        rows = rows[rows[column].isin(_several(wanted))]
+    return rows
+
+
+def _several(wanted: object) -> list:
+    return [wanted] if isinstance(wanted, str | int | float) else list(wanted)
 
 
 def archived(name: str) -> tuple[pd.DataFrame, dict]:
@@ -153,7 +169,7 @@ def cells_of(experiment_id: str) -> Path:
     return paths.results(experiment_id).with_suffix(".cells")
 
 
-def home(entry: Experiment, task: Mapping[str, object]) -> Path:
+def record_path(entry: Experiment, task: Mapping[str, object]) -> Path:
     """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
     # The method of a unit is one of the notebook's; the parameter of that name is a reader's own.
     shared = {name: value for name, value in task.items() if name in entry.parameters and name != "method"}

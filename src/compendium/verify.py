@@ -14,7 +14,7 @@ import numpy as np
 from . import edits, paths, store, workers
 from .catalogue import Experiment, catalogue, experiment
 from .compare import Comparison, compare, tolerances
-from .protocol import asked
+from .engine import inspect_study
 
 Found = Comparison | workers.Failed
 
@@ -43,7 +43,7 @@ def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> di
     found = {}
     for name in dict.fromkeys(one for one, _ in tasks):
         wanted = [task for one, task in tasks if one == name]
-        with workers.alone(f"verify {name}"):
+        with workers.exclusive_lock(f"verify {name}"):
             failed = _again(experiment(name), wanted, jobs)
             old, new = store.units_of(name), store.units_of(name, paths.build("check", name))
         allowed, peers = tolerances(name), [unit.frame for unit in old.values()]
@@ -62,17 +62,17 @@ def _again(entry: Experiment, names: Collection[str], jobs: int | None) -> dict[
     # Those executions first to whose files some units belong.
     for execution in sorted(entry.runs, key=lambda run: not any(file.startswith(f"{run}-") for file in files)):
         if left:
-            study, unit, seed = asked(entry, entry.execution(execution))
+            study = inspect_study(entry, entry.execution(execution))
             here = [name for name in left if name in study.units]
-            homes = {name: folder / store.home(entry, study.units[name]).name for name in here}
-            failed |= workers.compute(entry, unit, study.units, homes, seed=seed, jobs=jobs)
+            paths_of = {name: folder / store.record_path(entry, study.units[name]).name for name in here}
+            failed |= workers.compute(entry, study.unit, study.units, paths_of, seed=study.seed, jobs=jobs)
             left = [name for name in left if name not in here]
     return failed | dict.fromkeys(left, workers.Failed(f"{entry.notebook} no longer has this unit"))
 
 
-def adopted(ids: Collection[str], found: Mapping[tuple[str, str], Found]) -> list[str]:
+def accepted(ids: Collection[str], found: Mapping[tuple[str, str], Found]) -> list[str]:
     """Those of some experiments whose units all agreed; their stored rows now belong to the cells that are here."""
     agreed = [name for name in ids if {one.ok for (own, _), one in found.items() if own == name} == {True}]
     for name in agreed:
-        edits.adopt(experiment(name))
+        edits.accept_current_cells(experiment(name))
     return agreed

@@ -29,7 +29,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failed(NamedTuple):
-    """Why a unit was not computed, and whether it lacked data that are not at hand."""
+    """Why a unit was not computed, and whether the data were missing."""
 
     reason: str
     no_data: bool = False
@@ -122,8 +122,8 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
 
 
 @contextlib.contextmanager
-def alone(what: str) -> Iterator[None]:
-    """Inside, only this process of the checkout does what is named; another one says so, and waits."""
+def exclusive_lock(what: str) -> Iterator[None]:
+    """Inside, only this process of the checkout does what is named; another one says that it waits, and waits."""
     lock = paths.build("locks", f"{re.sub(r'[^A-Za-z0-9]+', '-', what)}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     with lock.open("w") as stream:

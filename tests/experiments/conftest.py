@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from compendium.protocol import Study, asked, cells
 from matplotlib import pyplot as plt
 from sklearn.base import clone
 
@@ -12,7 +13,6 @@ from compendium import store
 from compendium.catalogue import experiment
 from compendium.papers.kleindessner2023 import protocol
 from compendium.papers.lee2023 import images
-from compendium.protocol import Study, asked, cells
 from evenspan import RLACE, MMDFairPCA
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import papermill
 import pytest
+from compendium.protocol import COMPUTED, cells
 
 from compendium import paths
 from compendium.catalogue import experiment
-from compendium.protocol import COMPUTED, cells
 from compendium.store import read_results
 
 #: By notebook and edit what is replaced by what, and whose rows it changes (all methods if none is named).

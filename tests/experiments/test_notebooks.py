@@ -12,12 +12,12 @@ import IPython.display
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.protocol import cells
 
 from compendium import own
 from compendium.catalogue import catalogue, experiment
 from compendium.papers.lee2023 import scale
 from compendium.papers.rathore2025 import protocol as rathore2025
-from compendium.protocol import cells
 from evenspan.core.errors import ConfigurationError, FairError
 
 from ..conftest import TURN

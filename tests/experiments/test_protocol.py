@@ -123,7 +123,7 @@ def test_what_was_made_of_other_data_does_not_count(toy_checkout):
     table.write_text("a,b\n1,2\n")
     entry, task = experiment("toy-table"), {"dataset": str(table), "k": 2, "method": "PCA"}
     rows = records.whole(protocol.tidy({"%Var": 1.0}, protocol="released", **task))
-    path = store.home(entry, task)
+    path = store.record_path(entry, task)
     store.save(entry, task, rows, path, seconds=1.0)
     assert len(store.read_results("toy-table")) == 1
     table.write_text("a,b\n1,3\n")

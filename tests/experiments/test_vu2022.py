@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from compendium.protocol import asked
 
 from compendium import data as datasets
 from compendium.catalogue import experiment
@@ -11,7 +12,6 @@ from compendium.data.splits import SEEDS, fold_rows
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods, protocol, theorems
 from compendium.papers.vu2022.protocol import Answer, Method
-from compendium.protocol import asked
 from compendium.store import read_results
 from evenspan.core.linalg import top_eigenspace
 from evenspan.reconstruction.min_max import solve_min_max

@@ -41,14 +41,14 @@ def two(part):
     return part[0][keep], part[1][keep]
 
 
-@pytest.mark.parametrize("reader", metrics.READERS)
+@pytest.mark.parametrize("reader", metrics.PROBES)
 def test_the_area_counts_pairs_in_order_wherever_the_points_lie(parts, reader):
     (E, z), (F, new) = map(two, parts)
     model = {"linear": LogisticRegression(tol=1e-8, max_iter=10_000), "kernel": SVC(gamma="scale")}[reader]
     centre, offset = E.mean(axis=0), np.array([30.0, -7.0])  # the width of the kernel follows the spread about the mean
     scores = model.fit(E - centre, z == "crimson").decision_function(F - centre)
     for moved in (0.0, offset):
-        found = metrics.reader_scores(reader, E + moved, z == "crimson", F + moved)
+        found = metrics.probe_scores(reader, E + moved, z == "crimson", F + moved)
         np.testing.assert_allclose(found, scores, atol=1e-6)
     difference = scores[new == "crimson"][:, None] - scores[new != "crimson"][None]
     expected = ((difference > 0) + 0.5 * (difference == 0)).mean(axis=None)

@@ -21,11 +21,11 @@ from nbformat import NotebookNode, v4
 from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
+from ..edits import RUNS_UNITS
 from ..ledger.claims import badge, claims, registered
 from ..ledger.page import raw, slug
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Result
-from ..protocol import RUNS_UNITS
 
 #: The section that a page needs once, and the cell whose output says the result where no number is printed.
 SHARED, TAKEAWAY = "## With other parameters\n", "takeaway"

@@ -17,7 +17,7 @@ from evenspan.metrics.linear_map import map_errors
 
 from ..data import group_moments
 from ..data.registry import entry
-from ..looks import looks
+from ..method_styles import styles_of
 from ..papers.across.protocol import DATASETS, Parts, fit_all, whole
 from ..papers.across.tables import CHAPTERS
 
@@ -78,7 +78,7 @@ def data() -> dict:
 
 def marks() -> list[dict]:
     """Colour and outline of every method of moments, as everywhere in the book, and the chapter that derives it."""
-    found = looks([name for name, method in METHODS.items() if not method.points])
+    found = styles_of([name for name, method in METHODS.items() if not method.points])
     rows = [(name, look.colour, outline(look.marker), f"{CHAPTERS[name]}.html") for name, look in found.items()]
     return [dict(zip(("name", "colour", "path", "page"), row, strict=True)) for row in rows]
 

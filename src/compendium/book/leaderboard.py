@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from .. import data as datasets
-from .. import paths, protocol, records, store
+from .. import paths, records, store, study
 from ..compare import Comparison
 from ..papers.across import summary
 from ..verify import verify
@@ -49,7 +49,7 @@ def rows_of(experiments: Collection[str], seconds: float | None = None) -> tuple
 
     Computed again are units of shipped tables that give the most numbers a second: of each experiment so many that took
     ``seconds`` in the full run."""
-    budget = float(os.environ.get(records.BUDGET, protocol.BUDGET)) if seconds is None else seconds
+    budget = float(os.environ.get(records.BUDGET, study.BUDGET)) if seconds is None else seconds
     frames, said = [], []
     for name in experiments:
         units = {unit.name: unit for unit in store.units_of(name).values() if _counts(unit)}
@@ -60,8 +60,8 @@ def rows_of(experiments: Collection[str], seconds: float | None = None) -> tuple
             found = verify([(name, task) for task, time in zip(quick, spent, strict=True) if time <= budget], jobs=1)
         again = {task: one for (_, task), one in found.items() if isinstance(one, Comparison)}
         new = store.units_of(name, paths.build("check", name)) if again else {}
-        now = [new[task].frame.assign(source=protocol.COMPUTED) for task in again]
-        old = [unit.frame.assign(source=protocol.PUBLISHED) for task, unit in units.items() if task not in again]
+        now = [new[task].frame.assign(source=study.COMPUTED) for task in again]
+        old = [unit.frame.assign(source=study.PUBLISHED) for task, unit in units.items() if task not in again]
         frames += [*now, *old]
         worst = max(again.values(), key=lambda one: (one.outside, one.largest), default=Comparison(0))
         said.append({

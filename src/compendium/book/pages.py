@@ -29,12 +29,10 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from compendium import paths, records, store, workers
+from compendium import engine, paths, records, store, workers
 from compendium.catalogue import catalogue
 from compendium.execution import COLOUR, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
-
-from . import engine
 
 #: What many pages show and the build computes once, and the function behind each: pages read the value
 #: (:func:`compendium.records.computed_once`); everywhere else it is computed when it is asked for.
@@ -43,7 +41,7 @@ ONCE = {
     "claims": "compendium.ledger.claims:claims",
     "contradictions": "compendium.ledger.contradictions:resolved",
 }
-#: Seconds of the full run that a build computes of each page (:data:`compendium.protocol.BUDGET`).
+#: Seconds of the full run that a build computes of each page (:data:`compendium.study.BUDGET`).
 SECONDS = "1"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
 LIBRARIES = (
@@ -261,7 +259,7 @@ def main() -> int:
             return 0
         for name in (*LIBRARIES, *SHARED):
             importlib.import_module(name)
-        with workers.alone("make book"):
+        with workers.exclusive_lock("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
             well = make(values(), given.jobs, catalogue())
             _digest.cache_clear()

@@ -17,10 +17,10 @@ from evenspan.core.errors import ConfigurationError, FairError
 from .. import data as datasets
 from .. import own, records, store
 from ..catalogue import Experiment, experiment
+from ..engine import inspect_study
 from ..papers.across import protocol as across
 from ..papers.across import summary
 from ..papers.zhou2024 import protocol as zhou2024
-from ..protocol import asked
 from . import leaderboard, tables
 from .leaderboard import CLUSTERS, CONCERNS, LINEAR
 
@@ -63,11 +63,11 @@ def evaluate(
     units, failed = [], {}
     for place, table in enumerate(wanted, 1):
         with contextlib.redirect_stdout(io.StringIO()):
-            study, unit, seed = asked(entry, entry.arguments(None, "full", {"dataset": table, **given}))
+            study = inspect_study(entry, entry.complete({"dataset": table, **given}))
             task = next(task for task, values in study.units.items() if name in values.values())
             there = study.stored(task)
             with contextlib.suppress(FairError):  # why stands in what is left out
-                study.compute(unit, [task], seed=seed, jobs=1)
+                study.compute([task], jobs=1)
         if made := study.stored(task):
             units.append(made)
             said = "stored already" if there else f"{made.record['seconds']:.1f} s"

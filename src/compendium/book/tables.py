@@ -1,5 +1,6 @@
 """Tables of the notebooks and chapters, and the CSV files that stand beside tables and figures."""
 
+import base64
 import html
 import re
 from collections.abc import Mapping, Sequence
@@ -10,14 +11,15 @@ from IPython.display import HTML
 from .. import data as datasets
 from .. import paths, records, store
 from ..catalogue import experiment
+from ..claim_rules import NOT_JUDGED
 from ..ledger import state as ledger_state
-from ..ledger.claims import ANSWERS, badge, claims
+from ..ledger.claims import ANSWERS, badge, claims, claims_of_run
 from ..ledger.heat import mark
 from ..ledger.page import stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.verdicts import Kind, Result
-from ..protocol import Study
-from ..store import home, units_at
+from ..store import units_at
+from ..study import Study
 
 #: Rows beyond which a table stays folded under its caption until it is asked for.
 LONGEST_OPEN = 40
@@ -33,8 +35,11 @@ _MISSING = re.compile(r"(?<!\w)[+-]?nan\b( ?%)?")
 def csv_link(frame: pd.DataFrame, name: str, *, up: int = 2, text: str = "Numbers of this figure (CSV)") -> HTML:
     """Write ``frame`` where the book finds it by its name, and a link to it, from ``up`` folders below the root."""
     rows = frame.to_csv(index=False, lineterminator="\n").encode()
-    records.write(paths.build("numbers", f"{name}.csv"), rows)
     address = html.escape(f"{'../' * up}_static/numbers/{name}.csv")
+    try:
+        records.write(paths.build("numbers", f"{name}.csv"), rows)
+    except OSError:  # where nothing can be written, the page itself has the numbers
+        address = f"data:text/csv;base64,{base64.b64encode(rows).decode()}"
     return HTML(f'<p class="csv-link"><a href="{address}" download>{html.escape(text)}</a></p>')
 
 
@@ -105,11 +110,14 @@ def printed_and_ours(row: Mapping[str, str]) -> str:
 def trail(study: Study) -> HTML:
     """Links to everything behind a results page: rows and records, and the card of the data set."""
     base, dataset = "../../", str(study.setting.get("dataset", ""))
-    homes = {name: home(study.entry, task) for name, task in study.units.items()} if study.published else {}
-    files = dict.fromkeys(path.stem for name, path in homes.items() if name in units_at(path))
-    folder = f"{base}_static/results/full/{study.entry.id}"
-    shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files)
-    lines = [f"Numbers: {shown or 'computed just now, and not stored'}", f"This run: {html.escape(study.note())}"]
+    if study.edited_reason:
+        shown = csv_link(study.results, f"{study.page}-rows", text="all rows of this run (CSV)").data
+    else:
+        there = [path for name in study.units if name in units_at(path := study.record_path(name))]
+        folder = f"{base}_static/results/full/{study.entry.id}"
+        files = dict.fromkeys(path.stem for path in there)
+        shown = ", ".join(f"{name} ({stored(f'{folder}/{name}')})" for name in files)
+    lines = [f"Numbers: {shown}", f"This run: {html.escape(study.note())}"]
     if dataset in datasets.names():
         lines.insert(0, f'Data card: <a href="{base}data/cards/{dataset}.html">{html.escape(dataset)}</a>')
     return HTML(f'<ul class="trail">{"".join(f"<li>{line}</li>" for line in lines)}</ul>')
@@ -125,9 +133,9 @@ def archived(name: str) -> HTML:
     )
 
 
-def claim_table(ids: list[str]) -> HTML:
-    """Claims of a paper with the computed answers."""
-    judged = claims(ids)
+def claim_table(study: Study, ids: list[str]) -> HTML:
+    """Claims of a paper with their answers; in a reader's own run with those that its own rows give."""
+    judged = claims_of_run(ids, study)
     shown = pd.DataFrame(
         {
             "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
@@ -136,6 +144,8 @@ def claim_table(ids: list[str]) -> HTML:
             "numbers": judged["evidence"].map(html.escape),
         }
     )
+    if study.edited_reason:
+        shown["answer"] = shown["answer"].str.replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
     return table(shown, caption="Claims and their computed answers")
 
 

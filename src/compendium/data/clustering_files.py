@@ -9,7 +9,7 @@ from scipy import io, sparse
 from evenspan.core.errors import DataError
 
 from ..errors import FetchError
-from .fetch import fetch_file
+from .fetch import raw_file
 from .registry import entry
 from .tables import table
 
@@ -52,7 +52,7 @@ def tf_idf(counts: sparse.csr_matrix) -> sparse.csr_matrix:
 
 def _file(name: str, place: int = 0) -> Path:
     found = entry(name)
-    return fetch_file(found, found.files[place].name)
+    return raw_file(found, found.files[place].name)
 
 
 def read_jaffe() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -111,8 +111,8 @@ def _idx(path: Path) -> np.ndarray:
 def read_k1b() -> tuple[sparse.csr_matrix, np.ndarray]:
     """Counts of terms (2340, 21839), and the subject of each document, 0 to 5."""
     found = entry("k1b")
-    counts = parse_counts(fetch_file(found, "sparse_k1b.txt").read_text().splitlines())
-    membership = np.loadtxt(fetch_file(found, "k1b_correct.txt"), dtype=np.int64, ndmin=2)
+    counts = parse_counts(raw_file(found, "sparse_k1b.txt").read_text().splitlines())
+    membership = np.loadtxt(raw_file(found, "k1b_correct.txt"), dtype=np.int64, ndmin=2)
     return counts, membership.argmax(axis=0)
 
 

@@ -7,15 +7,14 @@ import hashlib
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 from ..errors import FetchError
-from .registry import Entry, RawFile, entry
+from .registry import Entry, RawFile, entry, names
 
 MIRROR, CACHE = "EVENSPAN_DATA", "EVENSPAN_CACHE"
-#: Whether loaders download what is missing (:func:`may_download`).
-_downloads = [True]
 
 
 def mirror() -> Path | None:
@@ -26,11 +25,6 @@ def mirror() -> Path | None:
 def place(name: str) -> Path:
     """A folder of the mirror if there is one, and otherwise of ``EVENSPAN_CACHE`` or the system's place for caches."""
     return (mirror() or Path(os.environ.get(CACHE) or _pooch().os_cache("evenspan")).expanduser()) / name
-
-
-def may_download(allowed: bool) -> None:
-    """Say whether loaders may download from now on what is missing; a page of the book may not."""
-    _downloads[0] = allowed
 
 
 def sha256(path: Path) -> str:
@@ -58,10 +52,17 @@ def fetch(name: str | Entry) -> tuple[Path, ...]:
     return tuple(way(found, file) for file in found.files)
 
 
-def fetch_file(entry: Entry, name: str) -> Path:
-    """One verified file of a data set, downloaded if it is missing and may be."""
-    there = mirror() or entry.unavailable or not _downloads[0] or (place(entry.folder) / name).exists()
-    return (_checked if there else _downloaded)(entry, entry.file(name))
+def fetch_missing(wanted: Iterable[object]) -> None:
+    """The raw files of those among some names that are data sets, can be had, and are neither shipped nor here."""
+    known = names()
+    for name in dict.fromkeys(wanted):
+        if name in known and not at_hand(name) and not entry(name).unavailable:
+            fetch(name)
+
+
+def raw_file(entry: Entry, name: str) -> Path:
+    """One verified file of a data set, which loaders read; nothing is downloaded."""
+    return _checked(entry, entry.file(name))
 
 
 def verify(name: str | Entry) -> tuple[Path, ...]:
@@ -85,7 +86,7 @@ def _downloaded(entry: Entry, file: RawFile) -> Path:
     try:
         _pooch().retrieve(file.url, f"sha256:{file.sha256}", file.name, folder, progressbar=bar)
     except (OSError, ValueError) as error:  # of network, disc, address or checksum
-        raise _refusal(entry, file, f"could not be downloaded from {file.url} ({error})") from error
+        raise _refusal(entry, file, f"could not be downloaded from {file.url} ({type(error).__name__})") from error
     return folder / file.name
 
 
@@ -102,4 +103,6 @@ def _refusal(entry: Entry, file: RawFile, seen: str) -> FetchError:
     if mirror():
         advice = f"Nothing is downloaded into a mirror: put the file there, or unset {MIRROR}."
     path = place(entry.folder) / file.name
-    return FetchError(f"{entry.name}: {file.name} {seen}; needed is {path} with SHA-256 {file.sha256}. {advice}")
+    what = f"{entry.name}: {file.name} {seen}; needed is {path} with SHA-256 {file.sha256}. {advice}"
+    get = "it is unavailable" if entry.unavailable else f"python -m compendium data fetch {entry.name}"
+    return FetchError(what, f"Data not at hand: {entry.name}. {get}")

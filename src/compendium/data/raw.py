@@ -18,7 +18,7 @@ from evenspan.core.errors import DataError
 
 from .. import paths
 from ..errors import RegistryError
-from .fetch import fetch_file
+from .fetch import raw_file
 from .registry import Entry, entry
 
 #: Columns of the tables of published splits, after their features.
@@ -60,7 +60,7 @@ def _smallest(values: pd.Series) -> np.ndarray | list[str]:
 def columns(found: Entry, *files: str) -> np.ndarray:
     """Features, label and group of some files of the published splits, which have no header."""
     # loadtxt rounds every decimal correctly in all versions; fast parsers may be off in the last digit
-    return np.vstack([np.loadtxt(fetch_file(found, file), delimiter=",", ndmin=2) for file in files])
+    return np.vstack([np.loadtxt(raw_file(found, file), delimiter=",", ndmin=2) for file in files])
 
 
 # -- one file, one table ----------------------------------------------------------------------------------------------
@@ -75,18 +75,18 @@ def read_adult(found: Entry) -> pd.DataFrame:
     """The original Adult files, ``adult.data`` and ``adult.test`` (which has a line before its rows)."""
     form = {"header": None, "names": ADULT_COLUMNS, "skipinitialspace": True}
     files = (("adult.data", 0), ("adult.test", 1))
-    parts = [pd.read_csv(fetch_file(found, file), skiprows=skipped, **form) for file, skipped in files]
+    parts = [pd.read_csv(raw_file(found, file), skiprows=skipped, **form) for file, skipped in files]
     return pd.concat(parts, ignore_index=True)
 
 
 def read_csv(found: Entry, **options) -> pd.DataFrame:
     """The first file."""
-    return pd.read_csv(fetch_file(found, found.files[0].name), **options).rename(columns=lambda name: str(name).strip())
+    return pd.read_csv(raw_file(found, found.files[0].name), **options).rename(columns=lambda name: str(name).strip())
 
 
 def read_bank(found: Entry) -> pd.DataFrame:
     """Bank Marketing, from its archive."""
-    with zipfile.ZipFile(fetch_file(found, "bank-additional.zip")) as archive:
+    with zipfile.ZipFile(raw_file(found, "bank-additional.zip")) as archive:
         return pd.read_csv(archive.open("bank-additional/bank-additional-full.csv"), sep=";")
 
 
@@ -117,7 +117,7 @@ BAR_COLUMNS = (*CLEAN_COLUMNS[:-2], "race2", "bar1")
 
 def read_lsac(found: Entry, file: int = 0) -> pd.DataFrame:
     """LSAC as the paper cites it, a file without a header, under ``LSAC_COLUMNS``."""
-    return pd.read_csv(fetch_file(found, found.files[file].name), header=None, names=LSAC_COLUMNS).astype(float)
+    return pd.read_csv(raw_file(found, found.files[file].name), header=None, names=LSAC_COLUMNS).astype(float)
 
 
 def read_clean(found: Entry) -> pd.DataFrame:
@@ -153,7 +153,7 @@ def read_bar(found: Entry) -> pd.DataFrame:
 
 def read_arff(found: Entry) -> pd.DataFrame:
     """law_dataset.arff: the rows of ``lsac_bw`` in another order. Its header misstates ``tier``: it is not read."""
-    head, _, body = fetch_file(found, found.files[0].name).read_text(encoding="utf-8").partition("@data\n")
+    head, _, body = raw_file(found, found.files[0].name).read_text(encoding="utf-8").partition("@data\n")
     names = re.findall(r"^@attribute (\S+)", head, re.MULTILINE)
     table = pd.read_csv(io.StringIO(body), header=None, names=names).astype(float)
     return table.rename(columns={"racetxt": "race"})[list(CLEAN_COLUMNS)]

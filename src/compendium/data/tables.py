@@ -22,7 +22,7 @@ from evenspan.core.errors import ConfigurationError, DataError
 from .. import paths
 from ..errors import RegistryError
 from . import raw
-from .fetch import fetch_file
+from .fetch import raw_file
 from .raw import GROUP, LABEL, LSAC, RFPCA
 from .registry import Entry, entry
 
@@ -130,7 +130,7 @@ def of_two_groups(found: Dataset) -> Dataset:
 def read_own(path: str, **named: str) -> pd.DataFrame:
     """A CSV file of one's own; the columns which parameters of a notebook name are there, with a value in every row."""
     try:
-        table = pd.read_csv(paths.given(path))
+        table = pd.read_csv(paths.resolve_user_path(path))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
     for parameter, column in named.items():
@@ -196,7 +196,7 @@ def load_faces(found: Entry) -> Dataset:
     """A stand-in for their LFW faces: grey values divided by 255 of 2,000 women and 2,000 men; y repeats the group.
 
     Group 0 is drawn first, by ``numpy.random.default_rng(2022)``; the rows keep the order of the file."""
-    with np.load(fetch_file(found, "lfw24.npz"), allow_pickle=False) as stored:
+    with np.load(raw_file(found, "lfw24.npz"), allow_pickle=False) as stored:
         images, male = stored["images"], stored["male"].astype(int)
     side = FACES_SIDE
     rng = np.random.default_rng(FACES_SEED)

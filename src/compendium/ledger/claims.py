@@ -1,13 +1,14 @@
 """The papers' claims and the answers that experiments computed for them.
 
-The room of a paper answers them through ``CLAIMS`` in its module ``claims``: for each experiment, by the number of a
-claim in ``data/paper/claims.csv``, a function that returns an :class:`~compendium.claim_rules.Answer`, or raises a
-:class:`~compendium.store.MissingNumbersError` as long as results that it needs are missing.
+The module ``claims`` of a paper answers them through ``CLAIMS``: for each experiment, by the number of a claim in
+``data/paper/claims.csv``, a function of rows (:data:`~compendium.claim_rules.Rows`) that returns an
+:class:`~compendium.claim_rules.Answer`, or raises a :class:`~compendium.store.MissingNumbersError` where rows that it
+needs are missing. The ledger gives it the stored rows, and a reader's own run its own.
 """
 
 import html
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 
 import pandas as pd
@@ -16,8 +17,9 @@ from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import catalogue
-from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Numbers
-from ..store import MissingNumbersError
+from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Claim, Numbers, Rows
+from ..store import MissingNumbersError, full
+from ..study import Study
 from .verdicts import Result
 
 #: Possible answers, and the result whose mark they share.
@@ -35,7 +37,7 @@ def answering() -> dict[str, ModuleType]:
     return {room: importlib.import_module(name) for room, name in names.items() if importlib.util.find_spec(name)}
 
 
-def registered() -> dict[str, tuple[str, Callable[[], Answer]]]:
+def registered() -> dict[str, tuple[str, Claim]]:
     """Functions by the claim they answer, with the experiment that offers them."""
     modules, found = answering(), {}
     for entry in catalogue().values():
@@ -74,18 +76,31 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     frame = (frame if ids is None else frame.loc[list(ids)]).reset_index(drop=True)
     if (judged := records.computed_once("claims")) is not None:
         return judged.set_index("id").loc[frame["id"]].reset_index()[judged.columns]
+    return answered(frame, full)
+
+
+def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
+    """The same for a page: of a reader's own run from its rows alone, and *not judged* where they do not suffice."""
+    if not study.edited_reason:
+        return claims(ids)
+    frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
+    return answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)
+
+
+def answered(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:
+    """Claims with the answers that some rows give."""
     offered = registered()
-    rows = [_answer(*offered[claim]) if claim in offered else _UNANSWERED for claim in frame["id"]]
-    return frame.join(pd.DataFrame(rows, columns=list(_UNANSWERED)))
+    found = [_answer(*offered[claim], rows) if claim in offered else _UNANSWERED for claim in frame["id"]]
+    return frame.join(pd.DataFrame(found, columns=list(_UNANSWERED)))
 
 
 _UNANSWERED = {"answer": NOT_JUDGED, "printed": "", "here": NOT_JUDGED, "evidence": "", "experiment": ""}
 
 
-def _answer(experiment: str, function: Callable[[], Answer]) -> dict[str, str]:
+def _answer(experiment: str, claim: Claim, rows: Rows) -> dict[str, str]:
     try:
-        answer = function()
-    except MissingNumbersError:
-        return _UNANSWERED
+        answer = claim(rows)
+    except MissingNumbersError as error:
+        return _UNANSWERED | {"evidence": f"missing: {error}", "experiment": experiment}
     sides = {"answer": answer.here or answer.printed, "printed": answer.printed or "", "here": answer.here or ""}
     return sides | {"evidence": shown(answer.numbers), "experiment": experiment}

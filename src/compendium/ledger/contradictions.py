@@ -10,7 +10,7 @@ import pandas as pd
 
 from .. import paths, records
 from ..claim_rules import BOTH, FIRST, HOLDS, IN_PART, NEITHER, NOT_JUDGED, NOT_SO, PART, PENDING, SECOND, UNDECIDED
-from ..store import MissingNumbersError
+from ..store import MissingNumbersError, full
 from .claims import answering, registered, shown
 from .verdicts import Result
 
@@ -54,7 +54,7 @@ def by_claims(row: Mapping[str, str]) -> tuple[str, str]:
 
     That is ``printed`` where a recount holds the tables against the words, and else ``here``."""
     side, known = "printed" if row["known_by"] == "recount" else "here", registered()
-    found = {claim: known[claim][1]() for claim in row["claims"].split()}
+    found = {claim: known[claim][1](full) for claim in row["claims"].split()}
     answers = [getattr(answer, side) or "" for answer in found.values()]
     if NOT_JUDGED in answers:
         raise MissingNumbersError(f"Not judged yet: {row['claims']}.")

@@ -22,8 +22,8 @@ from evenspan.core.errors import ResultError
 from .. import paths, records
 from ..catalogue import TIMING, Experiment, catalogue
 from ..claim_rules import RuleFile, rule_file
-from ..protocol import Study
 from ..store import read_results
+from ..study import Study
 from .verdicts import ALONE, ALWAYS, UNAVAILABLE, Kind, Result, Verdict, judge, passes, printed_digits
 
 #: Columns of ledger.csv.
@@ -85,7 +85,9 @@ class Ours:
 
 
 def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
-    """Our numbers by the key of the cell they belong to: the stored ones, those of a page's ``run`` in their place."""
+    """Our numbers by the key of the cell they belong to: the stored ones, those of a page's ``run`` in their place.
+
+    Of a reader's own run its rows alone."""
     found: dict[Key, Ours] = {}
     for entry in catalogue().values():
         printed = cells[cells["stem"].isin(entry.published)]
@@ -114,6 +116,8 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
 
 def _rows(entry: Experiment, run: Study | None) -> pd.DataFrame:
     """The rows of an experiment, and those of others that its declared procedures name."""
+    if run and run.edited_reason:
+        return run.results if run.entry.id == entry.id else read_results(entry.id).iloc[:0]
     rows = read_results(entry.id)
     if run and run.entry.id == entry.id:
         own = pd.MultiIndex.from_frame(run.results[["dataset", "k"]].astype(str))
@@ -246,7 +250,7 @@ def judged_numbers(run: Study) -> pd.DataFrame:
     if not (names := _printed_names(run)):
         return pd.DataFrame(columns=list(COLUMNS))
     rows = ledger(run)
-    return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.own))]
+    return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.edited_reason))]
 
 
 def _printed_names(run: Study) -> list[str]:

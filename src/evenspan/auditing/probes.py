@@ -38,7 +38,7 @@ class Probes:
     def rows(self, answer: FairSubspace | LinearMap) -> Iterator[Row]:
         """What is found under a map."""
         labels = self._labels[1:] if len(self._labels) == 2 else self._labels
-        for kind in metrics.READERS:
+        for kind in metrics.PROBES:
             name, found, missing = f"{kind} AUC", [], []
             n, m = FITTED[kind], SCORED[kind]
             E, F = self._X[:n] @ encoder(answer), self._Z[:m] @ encoder(answer)
@@ -47,7 +47,7 @@ class Probes:
                 if min(side.sum(axis=0) for side in (member, ~member, inside, ~inside)) < LEAST:
                     missing.append(label)
                     continue
-                null, scores = _by_chance(member, len(labels)), metrics.reader_scores(kind, E, inside, F)
+                null, scores = _by_chance(member, len(labels)), metrics.probe_scores(kind, E, inside, F)
                 found.append(replace(auc_row(name, member, scores, label), noise_q95=null))
             note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
             if not found:

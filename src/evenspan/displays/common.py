@@ -14,7 +14,7 @@ from ..methods import of_estimator
 from ..metrics import linear_map
 from ..metrics.group_frame import input_moments
 from ..metrics.linear_map import in_units, map_errors, second_moments
-from .method_looks import looks
+from .method_styles import styles_of
 from .style import settings
 
 
@@ -113,7 +113,7 @@ class RangeDisplay:
 def marks(axes, points: Mapping[str, tuple[float, float]], **options) -> list:
     """An open mark for every estimator, of falling size: those with the same answer stay visible inside each other."""
     lines = []
-    for number, (name, look) in enumerate(looks(points).items()):
+    for number, (name, look) in enumerate(styles_of(points).items()):
         dress = {"markersize": max(13 - number, 5), "markeredgewidth": 1.8, "label": plain(name), "zorder": 4}
         lines += axes.plot(*points[name], **look.open() | dress | {"linestyle": "none"} | options)
     return lines

@@ -6,7 +6,7 @@ import pandas as pd
 from ..core.errors import ConfigurationError
 from ..metrics import GroupFrame
 from .common import drawing, key, named, plain
-from .method_looks import group_looks, looks
+from .method_styles import group_styles, styles_of
 from .style import INK
 
 
@@ -121,14 +121,14 @@ class GroupGapDisplay:
         with drawing(ax) as axes:
             self.lines_, self.intervals_ = [], []
             if len(names) == 1:
-                own = group_looks(groups)
+                own = group_styles(groups)
                 for at, (_, row) in enumerate(frame.iterrows()):
                     dress = {"color": INK, "marker": "_", "markeredgewidth": 2.5, "markersize": 16}
                     if row["kind"] == "group":
                         dress = {"color": own[row["group"]].colour, "marker": own[row["group"]].marker}
                     self._series(axes, row.to_frame().T.infer_objects(), np.array([at]), dress)
             else:
-                for i, (name, look) in enumerate(looks(names).items()):
+                for i, (name, look) in enumerate(styles_of(names).items()):
                     shift = 0.7 * ((i + 0.5) / len(names) - 0.5)
                     rows = frame[frame["estimator"] == name]
                     self._series(axes, rows, np.arange(len(places)) + shift, look.mark() | {"label": plain(name)})

@@ -1,6 +1,6 @@
 """One look for all figures: colours that survive colour blindness, a marker for each series, an opaque background.
 
-Methods and groups have looks of their own in :mod:`evenspan.displays.method_looks`; the colours here are for series of
+Methods and groups have looks of their own in :mod:`evenspan.displays.method_styles`; the colours here are for series of
 other kinds.
 """
 
@@ -48,7 +48,7 @@ SETTINGS = {
 }
 
 
-def looks() -> Iterator[tuple[str, str]]:
+def colour_marker_pairs() -> Iterator[tuple[str, str]]:
     """Pairs of colour and marker without end, for series that are neither methods nor groups; 49 are different."""
     for i in count():
         yield COLOURS[i % len(COLOURS)], MARKERS[(i + i // len(COLOURS)) % len(MARKERS)]

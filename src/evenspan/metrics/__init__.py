@@ -8,7 +8,7 @@ from .group_frame import GroupFrame
 from .linear_map import GROUP_METRICS, LinearMap, linear_map
 from .population import error_gap_bound, mean_gap_bound
 from .prediction import (
-    READERS,
+    PROBES,
     accuracy,
     auc,
     auc_standard_error,
@@ -16,15 +16,15 @@ from .prediction import (
     equal_opportunity_difference,
     group_auc,
     placements,
-    reader_scores,
+    probe_scores,
 )
 from .reconstruction import error_gap, explained_variance, group_errors, operator_errors, retained_variance
 from .representation import covariance_gap, mean_gap, mmd2
 
 __all__ = [
-    "GROUP_METRICS", "READERS", "ClusterFrame", "GroupFrame", "LinearMap", "accuracy", "assign_blocks", "auc",
+    "GROUP_METRICS", "PROBES", "ClusterFrame", "GroupFrame", "LinearMap", "accuracy", "assign_blocks", "auc",
     "auc_standard_error", "balance", "clustering_accuracy", "covariance_gap", "demographic_parity_difference",
     "equal_opportunity_difference", "error_gap", "error_gap_bound", "explained_variance", "group_auc",
     "group_errors", "linear_map", "mean_gap", "mean_gap_bound", "median_bandwidth", "mmd2", "mnce",
-    "normalised_mutual_information", "operator_errors", "placements", "reader_scores", "retained_variance",
+    "normalised_mutual_information", "operator_errors", "placements", "probe_scores", "retained_variance",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import encode_groups, label_text, positions
 
 #: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
-READERS: dict[str, Callable] = {
+PROBES: dict[str, Callable] = {
     "linear": lambda: LogisticRegression(C=1.0, max_iter=10_000, tol=1e-8),
     "kernel": lambda: SVC(kernel="rbf", gamma="scale", C=1.0),
 }
@@ -69,7 +69,7 @@ def _spread_of_rates(hits: np.ndarray, groups, what: str) -> float:
 def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> float:
     """How well a classifier fitted on one sample ranks the groups of another: area under the ROC curve, 0.5 by chance.
 
-    The reader is a key of ``READERS`` or an unfitted classifier, which is cloned; a sample is ``(embedding (n, k),
+    The reader is a key of ``PROBES`` or an unfitted classifier, which is cloned; a sample is ``(embedding (n, k),
     groups (n,))``. With more than two groups, the largest area over one group against the rest.
     """
     labels, codes = encode_groups(fitting[1], len(fitting[0]))
@@ -84,23 +84,23 @@ def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> 
         )
     truth = positions(seen, labels)[seen_codes]
     return max(
-        auc(truth == g, reader_scores(reader, fitting[0], codes == g, scoring[0]))
+        auc(truth == g, probe_scores(reader, fitting[0], codes == g, scoring[0]))
         for g in ([1] if len(labels) == 2 else np.unique(truth))
     )
 
 
-def reader_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarray, others: np.ndarray) -> np.ndarray:
+def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Scores (m,) of ``others`` (m, k) from a classifier fitted to E (n, k) and to who is a member (n,).
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
     the linear classifier down and widens the kernel. Classifiers without a decision function give probabilities.
     """
-    if isinstance(reader, str) and reader not in READERS:
+    if isinstance(reader, str) and reader not in PROBES:
         raise ConfigurationError(
-            f"reader={reader!r}; needed is one of {', '.join(READERS)}, or a classifier of scikit-learn."
+            f"reader={reader!r}; needed is one of {', '.join(PROBES)}, or a classifier of scikit-learn."
         )
     offset = E.mean(axis=0)
-    fitted = (READERS[reader]() if isinstance(reader, str) else clone(reader)).fit(E - offset, member)
+    fitted = (PROBES[reader]() if isinstance(reader, str) else clone(reader)).fit(E - offset, member)
     if hasattr(fitted, "decision_function"):
         return fitted.decision_function(others - offset)
     return fitted.predict_proba(others - offset)[:, 1]

@@ -17,10 +17,10 @@ from evenspan.displays.style import COLUMN, INK
 from evenspan.methods import METHODS
 
 from ...figures import grid, line_each, panels, plain_numbers
-from ...looks import Look, looks, unregistered
+from ...method_styles import MethodStyle, styles_of, unregistered
 from .summary import CONTROLS
 
-DRESSED = looks(METHODS)
+DRESSED = styles_of(METHODS)
 WASH, IMPOSSIBLE = "#ececec", "#f3dede"
 #: Measures that are set against the relative error; areas stand for themselves.
 AREAS = ("group AUC", "label AUC")
@@ -118,7 +118,7 @@ def classifier_panels(found: pd.DataFrame, chance: pd.Series | None = None) -> F
 
     ``chance``, by classifier, is the area up to which a band reaches from one half."""
     names, classifiers = found["method"].unique(), found["classifier"].unique()
-    own = looks(name for name in names if name not in CONTROLS)
+    own = styles_of(name for name in names if name not in CONTROLS)
     fig, axes = panels(1, len(classifiers), (COLUMN, 0.27 * len(names) + 1.1), sharex=True, sharey=True)
     for panel, classifier in zip(axes.flat, classifiers, strict=True):
         some = found[found["classifier"] == classifier].set_index("method").reindex(names)
@@ -137,9 +137,9 @@ def classifier_panels(found: pd.DataFrame, chance: pd.Series | None = None) -> F
     return fig
 
 
-def _dressed(present: pd.Series) -> dict[str, Look]:
+def _dressed(present: pd.Series) -> dict[str, MethodStyle]:
     """The looks of all methods, and of those that a reader added."""
-    return looks([*DRESSED, *unregistered(present)])
+    return styles_of([*DRESSED, *unregistered(present)])
 
 
 def _frame(panel: Axes, points: pd.DataFrame, line: pd.DataFrame) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ...looks import ordered
+from ...method_styles import ordered
 from ...records import in_order
 from ...store import read_results
 from .protocol import COMPONENTS, DEVIATION, METRICS, SQUARED, comparable, table

@@ -14,7 +14,7 @@ from evenspan.methods import METHODS, Method
 from evenspan.reconstruction import DisparityFairPCA
 
 from ...data.registry import entry
-from ...looks import ordered
+from ...method_styles import ordered
 from ..vu2022 import methods as vu2022
 from .protocol import DATASETS, METRICS, Evaluation, Parts, fit_all, in_sample
 from .summary import Friedman

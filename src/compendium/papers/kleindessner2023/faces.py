@@ -17,7 +17,7 @@ from evenspan.core.moments import GroupMoments
 
 from ... import own
 from ...data import Dataset, entry
-from ...data.fetch import fetch_file
+from ...data.fetch import raw_file
 from ...data.tables import FACES_PER_GROUP as PER_GROUP
 from ...data.tables import FACES_SEED as DRAWN_WITH
 from ...data.tables import FACES_SIDE as SIDE
@@ -36,7 +36,7 @@ SUBSETS = ("group 0", "group 1", "quarter 1", "quarter 2", "quarter 3", "quarter
 
 def people() -> np.ndarray:
     """Name of the person on every image of the substitute, in the order of its rows."""
-    lines = pd.read_csv(fetch_file(entry(SUBSTITUTE), "lfw24_sources.csv"))
+    lines = pd.read_csv(raw_file(entry(SUBSTITUTE), "lfw24_sources.csv"))
     rng, male = np.random.default_rng(DRAWN_WITH), lines["male"].to_numpy()  # as the loader draws
     rows = np.sort(np.concatenate([rng.choice(np.flatnonzero(male == g), PER_GROUP, replace=False) for g in (0, 1)]))
     return lines["name"].str.rpartition("_")[0].to_numpy()[rows]
@@ -92,7 +92,7 @@ def judged(
             ("held-out", "mean gap"): metrics.mean_gap(GroupMoments.from_data(T, test.groups)),
             ("held-out", "share of the larger group"): np.bincount(test.groups).max(axis=0) / test.n,
         }
-        for reader in metrics.READERS:
+        for reader in metrics.PROBES:
             for protocol, scores in _scores(reader, (E, train.groups), (T, test.groups)):
                 found[protocol, f"accuracy ({reader})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
                 found[protocol, f"AUC ({reader})"] = metrics.auc(test.groups, scores)
@@ -110,10 +110,10 @@ def _scores(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.nd
     """Scores of the test part, of a reader fitted with the projection's own sample, and of one fitted to other people.
 
     The latter is fitted to four fifths of the test part and scored on the rest, in turn."""
-    yield "held-out", metrics.reader_scores(reader, *train, test[0])
+    yield "held-out", metrics.probe_scores(reader, *train, test[0])
     scores = np.empty(len(test[1]))
     for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):
-        scores[scoring] = metrics.reader_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
+        scores[scoring] = metrics.probe_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
     yield "new reader", scores
 
 

@@ -7,18 +7,18 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from evenspan.displays.method_looks import group_looks
+from evenspan.displays.method_styles import group_styles
 from evenspan.displays.style import COLUMN, INK
 
 from ...figures import arms, entry, explained, panels, plain_numbers, words
-from ...looks import handles, looks, ordered
+from ...method_styles import handles, ordered, styles_of
 
 
 def embeddings(points: pd.DataFrame, *, shared: bool = True) -> Figure:
     """Two-dimensional representations (columns ``method``, ``group``, ``x``, ``y``), one panel a method.
 
     If ``shared``, all panels have the scale of the widest."""
-    methods, groups = list(dict.fromkeys(points["method"])), group_looks(sorted(points["group"].unique()))
+    methods, groups = list(dict.fromkeys(points["method"])), group_styles(sorted(points["group"].unique()))
     wide, high = (float(np.ptp(points[axis], axis=0)) for axis in ("x", "y"))
     width = min(COLUMN / len(methods), 3.7) - 0.3
     height = 1.3 + width * (min(max(high / wide, 0.25), 1.0) if shared else 0.9)
@@ -76,7 +76,7 @@ def times(found: pd.DataFrame, unit: str) -> Figure:
 def _times(parts: dict[str, pd.DataFrame], size: str, middle: str, label: str, unit: str) -> Figure:
     """Multiples of a time against a size, both logarithmic: a panel a part, a line for each method with its range."""
     fig, axes = panels(1, len(parts), (COLUMN if len(parts) > 1 else 6.4, 4.2), sharey=True)
-    own = looks(ordered(pd.concat(parts)["method"].unique()))
+    own = styles_of(ordered(pd.concat(parts)["method"].unique()))
     for panel, (title, part) in zip(axes.flat, parts.items(), strict=True):
         for method, look in own.items():
             line = part[part["method"] == method].sort_values(size)
@@ -96,7 +96,7 @@ def tradeoff(points: pd.DataFrame, violation: str, trivial: Sequence[str] = ()) 
 
     Points of one method are joined in the order of their parameter; ``trivial`` methods have none and come last."""
     methods = [name for name in dict.fromkeys(points["method"]) if name not in trivial]
-    own = looks([*methods, *trivial])
+    own = styles_of([*methods, *trivial])
     lines = list(points.groupby(["classifier", "size"], sort=False).groups)
     columns = list(dict.fromkeys(points["dataset"]))
     fig, axes = panels(len(lines), len(columns), (4.4 * len(columns) + 0.4, 3.1 * len(lines) + 0.9))

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS
 
-from ... import looks as method_looks
+from ... import method_styles
 from ...figures import entry, explained, grid, panels, words
 
 #: Below this a value is rounding noise, or has no logarithm because it is not above zero.
@@ -92,7 +92,7 @@ def rows_needed(needs: pd.DataFrame, levels: dict[str, float]) -> Figure:
 
 def price_of_directions(price: pd.DataFrame, references: pd.DataFrame) -> Figure:
     """What is kept, what gap is left and what classifiers still find, against the number of removed directions."""
-    metrics, families = list(dict.fromkeys(price["metric"])), method_looks.looks(price["family"])
+    metrics, families = list(dict.fromkeys(price["metric"])), method_styles.styles_of(price["family"])
     places = {m: place for place, m in enumerate(sorted(price["m"].unique()))}
     dashes = dict(zip(dict.fromkeys(references["method"]), (":", "-.", (0, (7, 2))), strict=False))
     fig, axes = grid(len(metrics), 2, (3.9, 3.0), (0.1, 0.7))

@@ -86,8 +86,8 @@ def judgement(model: StreamingFairPCA, learn: Stream, judge: Stream) -> dict[str
     }
     for g, name in ((0, "without"), (1, "with")):
         found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
-    for reader in metrics.READERS:
-        found[f"AUC ({reader})"] = metrics.auc(truth == 1, metrics.reader_scores(reader, E, groups == 1, T))
+    for reader in metrics.PROBES:
+        found[f"AUC ({reader})"] = metrics.auc(truth == 1, metrics.probe_scores(reader, E, groups == 1, T))
     return found
 
 

@@ -203,7 +203,7 @@ def judged(family: str, fitted, split: Split, width: float | None) -> Iterator[R
         yield "in sample", "MMD^2", metrics.mmd2(inside[0], train.groups, width), ""
     yield "released", "MMD^2", metrics.mmd2(outside[0], test.groups, width), ""
     if family != AS_RELEASED:
-        for reader in metrics.READERS if not own or train.n <= KERNEL_READER_ROWS else ("linear",):
+        for reader in metrics.PROBES if not own or train.n <= KERNEL_READER_ROWS else ("linear",):
             for protocol, part in parts.items():
                 area = metrics.group_auc(reader, inside[::2], part[::2])
                 yield protocol, f"AUC of the group ({reader})", area, ""

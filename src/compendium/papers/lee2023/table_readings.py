@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from ...looks import unregistered
+from ...method_styles import unregistered
 from ...records import in_order, spread
 from ...store import read_results
 from ..kleindessner2023.protocol import METHODS as RIVALS

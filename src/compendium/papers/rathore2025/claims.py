@@ -115,7 +115,7 @@ def counted(claim: str, cases: Cases, scales: Iterable[str] = ("",)) -> Callable
                 numbers[f"{what}, {scale}" if scale else what] = f"{some.sum()} of {len(some)}"
         return (answers.pop() if len(answers) == 1 else IN_PART), numbers
 
-    return lambda: claim_rules.both(told, printed, ours)
+    return lambda: claim_rules.judge_printed_and_ours(told, printed, ours)
 
 
 def near(source: Source, claim: str, word: str, title: str, metric: str, scale: str, baselines=BASELINES) -> pd.Series:
@@ -197,7 +197,7 @@ def printed_errors_and_shares() -> Answer:
         found = implied_totals(source)
         return (by_parts(found["possible"]) if worst <= rule("R19", "rounding") else NOT_SO), _totals(found)
 
-    found = claim_rules.both(told, printed, ours)
+    found = claim_rules.judge_printed_and_ours(told, printed, ours)
     return found._replace(numbers={**found.numbers, "largest difference on random points": worst})
 
 
@@ -243,7 +243,7 @@ def faster(claim: str, word: str, slow: str, fast: str, titles: Iterable[str] = 
         numbers = quotient.rename(names).add_prefix(f"{slow} / {fast}, ")
         return by_parts((quotient > 1.0) & (quotient >= rule(claim, word))), dict(numbers)
 
-    return lambda: claim_rules.both(told, printed_times, measured)
+    return lambda: claim_rules.judge_printed_and_ours(told, printed_times, measured)
 
 
 def cubic_time() -> Answer:

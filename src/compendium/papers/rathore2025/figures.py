@@ -10,8 +10,8 @@ from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
 from ...figures import entry, explained, plain_numbers, readable
 from ...figures import panels as several
-from ...looks import handles as legend_handles
-from ...looks import looks, ordered, unregistered
+from ...method_styles import handles as legend_handles
+from ...method_styles import ordered, styles_of, unregistered
 from .protocol import PRINTED, PUBLISHED, TABLES, printed
 from .readings import exponents
 
@@ -34,7 +34,7 @@ def panels(rows: pd.DataFrame) -> Figure:
     errors in per cent: printed numbers as open marks, ours as lines."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     fig, axes = several(len(datasets), 3, (COLUMN, 2.1 * len(datasets) + 1.0))
-    methods = looks([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])
+    methods = styles_of([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])
     del methods[PCA]
 
     def less(values: pd.Series, base: pd.Series, metric: str) -> pd.Series:
@@ -75,7 +75,7 @@ def losses(rows: pd.DataFrame) -> Figure:
     """The larger of the two group losses, and who loses more, against r; the certified optimum as a bold line."""
     datasets = list(dict.fromkeys(rows["dataset"]))
     drawn = ordered(name for name in (*PUBLISHED, *BESIDE) if name != OPTIMUM)
-    methods = looks([*drawn, *unregistered(rows["method"])])
+    methods = styles_of([*drawn, *unregistered(rows["method"])])
     fig, axes = several(2, len(datasets), (COLUMN, 5.8), sharex="col")
     for (upper, lower), dataset in zip(axes.T, datasets, strict=True):
         wide = losses_by_k(rows[rows["dataset"] == dataset])
@@ -143,7 +143,7 @@ def factorial(table: pd.DataFrame) -> Figure:
 def scaling(rows: pd.DataFrame) -> Figure:
     """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes."""
     fig, ((panel,),) = several(1, 1, (6.8, 4.4))
-    own, slopes = looks(rows["method"]), exponents(rows[["method", "d", "seconds"]])
+    own, slopes = styles_of(rows["method"]), exponents(rows[["method", "d", "seconds"]])
     for method, some in rows.groupby("method", sort=False):
         line = some.sort_values("d")
         label = f"{method}: d^{slopes[method]:.1f}" if len(line) > 2 else method

@@ -47,7 +47,7 @@ def best(wide: pd.DataFrame, method: str = RFPCA) -> set[str]:
 
 def by_tables(told: Callable[[Source], Outcome]) -> Callable[[], Answer]:
     """The function of a claim that is judged by one rule in the printed tables and in ours."""
-    return lambda: claim_rules.both(told, printed, ours)
+    return lambda: claim_rules.judge_printed_and_ours(told, printed, ours)
 
 
 def best_on(claim: str, split: str, metrics: tuple[str, ...]) -> Callable[[], Answer]:

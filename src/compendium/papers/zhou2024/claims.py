@@ -37,7 +37,7 @@ def _counted(metrics: tuple[str, ...], claimed: int) -> Answer:
             numbers[f"highest {metric}"] = f"{own} of {number} data sets"
         return found.pop() if len(found) == 1 else IN_PART, numbers
 
-    return claim_rules.both(told, printed, ours)
+    return claim_rules.judge_printed_and_ours(told, printed, ours)
 
 
 def marks() -> Answer:

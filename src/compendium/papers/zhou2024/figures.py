@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evenspan.displays.style import COLOURS
 
-from ... import looks as method_looks
+from ... import method_styles
 from ...figures import arms, explained, grid
 
 
@@ -39,7 +39,7 @@ def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFram
 
 def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     """The weight of every kernel, one marker a method: mean over the seeds and range; a line for equal weights."""
-    methods = method_looks.looks(weights["method"])
+    methods = method_styles.styles_of(weights["method"])
     fig, panel = plt.subplots(figsize=(7.6, 0.42 * len(names) + 1.4), layout="constrained")
     panel.axvline(1.0 / len(names), color="#888888", linestyle="--", linewidth=1.0)
     for place, (method, look) in enumerate(methods.items()):
@@ -52,14 +52,14 @@ def kernel_weights(weights: pd.DataFrame, names: list[str]) -> Figure:
     panel.invert_yaxis()
     panel.set_xlim(left=0.0)
     panel.set_xlabel("kernel weight; dashed: equal weights")
-    return explained(fig, method_looks.handles(methods.values()), fontsize="small")
+    return explained(fig, method_styles.handles(methods.values()), fontsize="small")
 
 
 def against(spread: pd.DataFrame, fairness: str, qualities: Sequence[str]) -> Figure:
     """A spread's qualities against its fairness: one marker for each method and weight, with ranges; a panel a quality.
 
     Points of a method are joined in the order of its weights; a panel is turned over where lower is better."""
-    dress = method_looks.looks(spread["method"])
+    dress = method_styles.styles_of(spread["method"])
     fig, axes = grid(len(qualities), len(qualities), (3.85, 4.3), (0.2, 0.0))
     for panel, quality in zip(axes[0], qualities, strict=True):
         for method, part in spread.groupby("method", sort=False):

@@ -31,7 +31,7 @@ from evenspan.core.groups import encode_groups
 from evenspan.metrics.clustering import accuracy_of, balance, encode_labels, information_of
 
 from ...data.clustering import ClusterData, clusterings, load_clustering, own_clustering
-from ...protocol import tidy
+from ...records import tidy
 from .attainable import fair_gap_of, regulariser_of
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")

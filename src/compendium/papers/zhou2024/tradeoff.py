@@ -10,8 +10,7 @@ from evenspan.clustering import FairKernelKMeans, FairMultipleKernelKMeans, Trad
 from evenspan.clustering.kernels import DenseGram
 
 from ...data.clustering import ClusterData
-from ...protocol import tidy
-from ...records import in_order
+from ...records import in_order, tidy
 from .protocol import COUNTED, JointCounts, judged, known
 from .theorems import bound, largest_error
 

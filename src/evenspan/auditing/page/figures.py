@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ...displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
-from ...displays.method_looks import looks
+from ...displays.method_styles import styles_of
 from ...displays.style import settings
 from ..evaluation import TRAINING
 from ..fitting import PCA
@@ -118,7 +118,7 @@ def _groups(view: View) -> Drawn:
 
 def _effects(view: View) -> Drawn:
     concerns = [name for name in view.answers if view.row(CONCERNS[name].effect) is not None]
-    look, told = looks(view.methods), []
+    look, told = styles_of(view.methods), []
     figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(view.methods)), len(concerns))
     for axes, concern in zip(panels, concerns, strict=True):
         metric = CONCERNS[concern].effect

@@ -1,11 +1,15 @@
-"""A papermill engine without a kernel: cells run in this process, and leave the output that a kernel would have sent.
+"""Notebooks without a kernel: cells run in this process, and leave the output that a kernel would have sent.
 
-A page then costs its own work and no start of a kernel. Isolation comes from the process: each is used for one notebook
-(:mod:`compendium.book.pages` forks one for each page).
+A page then costs its own work and no start of a kernel. The engine of papermill is used once in a process
+(:mod:`compendium.book.pages` forks one for each page). :func:`inspect_study` runs a notebook up to the cell that runs
+its units and computes none of them: what the full run, ``verify`` and ``reproduce`` compute.
 """
 
+import atexit
 import contextlib
 import io
+import sys
+from collections.abc import Iterator, Mapping
 
 from ipykernel.jsonutil import encode_images, json_clean
 from IPython.core.displayhook import DisplayHook
@@ -16,8 +20,15 @@ from matplotlib import pyplot
 from matplotlib_inline.backend_inline import configure_inline_support
 from nbformat.v4 import new_output
 from papermill.engines import Engine, papermill_engines
+from papermill.iorw import load_notebook_node
+from papermill.parameterize import parameterize_notebook
 from traitlets import Type
 from traitlets.config import Config
+
+from evenspan.core.errors import ConfigurationError
+
+from . import paths
+from .catalogue import PLAN, Experiment
 
 #: The backend of matplotlib that shows a figure at the end of its cell.
 INLINE = "module://matplotlib_inline.backend_inline"
@@ -63,7 +74,7 @@ class _Stream(io.StringIO):
         return len(text)
 
 
-class _Shell(InteractiveShell):
+class Shell(InteractiveShell):
     """Runs cells one after the other and keeps what each put out, in its order."""
 
     display_pub_class, displayhook_class = Type(_Shown), Type(_Result)
@@ -80,13 +91,13 @@ class _Shell(InteractiveShell):
     def _showtraceback(self, etype, evalue, stb):
         self.outputs.append(new_output("error", ename=etype.__name__, evalue=str(evalue), traceback=stb))
 
-    def run(self, source: str) -> tuple[list, bool]:
-        """Outputs of a cell, and whether it ended well."""
+    def run(self, source: str) -> tuple[list, BaseException | None]:
+        """Outputs of a cell, and the exception that ended it, if one did."""
         self.outputs.clear()
         streams = _Stream("stdout", self.outputs), _Stream("stderr", self.outputs)
         with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
             done = self.run_cell(source, store_history=True)
-        return list(self.outputs), done.success
+        return list(self.outputs), done.error_before_exec or done.error_in_exec
 
 
 class InThisProcess(Engine):
@@ -97,7 +108,7 @@ class InThisProcess(Engine):
     @classmethod
     def execute_managed_notebook(cls, nb_man, kernel_name, **_):
         """Run all cells up to the first that fails."""
-        shell = _Shell.instance()  # display() and the figures ask for this one
+        shell = Shell.instance()  # display() and the figures ask for this one
         activate_matplotlib(INLINE)
         configure_inline_support(shell, INLINE)
         # A kernel also draws each figure before it is shown, a tenth of the time of a page: a constrained layout is
@@ -108,12 +119,51 @@ class InThisProcess(Engine):
                 continue
             nb_man.cell_start(cell, index)
             cell.execution_count = shell.execution_count
-            cell.outputs, well = shell.run(cell.source)
-            if not well:
+            cell.outputs, error = shell.run(cell.source)
+            if error:
                 nb_man.cell_exception(cell, index)
             nb_man.cell_complete(cell, index)
-            if not well:
+            if error:
                 break
 
 
 papermill_engines.register(InThisProcess.name, InThisProcess)
+
+
+@contextlib.contextmanager
+def _own_shell() -> Iterator[Shell]:
+    """A shell for the cells of one notebook, of which there may be several in a process, one after the other."""
+    main, shell = sys.modules["__main__"], Shell.instance()
+    atexit.unregister(shell.atexit_operations)  # it would empty what the cells defined
+    try:
+        yield shell
+    finally:
+        shell.restore_sys_module_state()
+        Shell.clear_instance()
+        sys.modules["__main__"] = main
+
+
+def execute_cells(
+    entry: Experiment, setting: Mapping[str, object], profile: str = "embedded", *, to_the_end: bool = False
+) -> dict[str, object]:
+    """What a notebook defines with these parameters up to and with the cell that runs its units, or to its end."""
+    notebook = load_notebook_node(str(paths.root() / entry.notebook))
+    given = dict(setting) | {"profile": profile}
+    notebook = parameterize_notebook(notebook, given, kernel_name="python3", language="python")
+    with _own_shell() as shell, contextlib.chdir(paths.root()):
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and cell.source.strip():
+                cell.outputs, error = shell.run(cell.source)
+                if error:
+                    raise error
+                if not to_the_end and getattr(shell.user_ns.get("study"), "units", None):
+                    break
+        return shell.user_ns | {"page": notebook}
+
+
+def inspect_study(entry: Experiment, setting: Mapping[str, object]):
+    """The study of a notebook with its units and the function that computes them; nothing is computed."""
+    study = execute_cells(entry, setting, PLAN).get("study")
+    if getattr(study, "unit", None) is None:
+        raise ConfigurationError(f"{entry.notebook} has no study that runs units; add study.run(...) to it.")
+    return study

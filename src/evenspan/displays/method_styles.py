@@ -40,7 +40,7 @@ DASHES: tuple[Dash, ...] = (
 )  # fmt: skip
 
 
-class Look(NamedTuple):
+class MethodStyle(NamedTuple):
     """How a method is drawn; sizes fall within a family, so that methods with the same answer show one in another."""
 
     colour: str
@@ -62,7 +62,7 @@ class Look(NamedTuple):
         return self.mark() | {"markerfacecolor": "none"}
 
 
-class GroupLook(NamedTuple):
+class GroupStyle(NamedTuple):
     """How a group is drawn: points by colour and marker, bars by colour and hatch, lines by colour and dash."""
 
     colour: str
@@ -77,10 +77,10 @@ def size_at(place: int, marker: Marker) -> float:
     return (1.3 if isinstance(marker, tuple) else 1.0) * max(11.5 - 1.6 * place, 4.0)
 
 
-def looks(names: Iterable[str]) -> dict[str, Look]:
+def styles_of(names: Iterable[str]) -> dict[str, MethodStyle]:
     """The looks of all series of a figure by name: those of methods, and for others what is left, in order.
 
-    >>> looks(["PCA", "mine"])["PCA"].colour
+    >>> styles_of(["PCA", "mine"])["PCA"].colour
     '#222222'
     """
     found, names = {}, list(dict.fromkeys(names))
@@ -88,19 +88,19 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         if name in METHODS:
             family, marker = METHODS[name].equalises, METHODS[name].marker
             place = [other for other, method in METHODS.items() if method.equalises == family].index(name)
-            found[name] = Look(FAMILIES[family][place], marker, DASHES[place], name, size_at(place, marker))
-    found |= left_over([name for name in names if name not in found], {own.marker for own in found.values()})
+            found[name] = MethodStyle(FAMILIES[family][place], marker, DASHES[place], name, size_at(place, marker))
+    found |= fallback_styles([name for name in names if name not in found], {own.marker for own in found.values()})
     return {name: found[name] for name in names}
 
 
-def left_over(names: Iterable[str], taken: Container[Marker]) -> dict[str, Look]:
+def fallback_styles(names: Iterable[str], taken: Container[Marker]) -> dict[str, MethodStyle]:
     """Looks for series that are no methods: a marker that stands for a method in the figure stands for nothing else."""
     markers = [marker for marker in style.MARKERS if marker not in taken] or list(style.MARKERS)
     dress = zip(cycle(style.COLOURS), cycle(markers), cycle(DASHES), strict=False)
-    return {name: Look(*one, name, 8.0) for name, one in zip(names, dress, strict=False)}
+    return {name: MethodStyle(*one, name, 8.0) for name, one in zip(names, dress, strict=False)}
 
 
-def group_looks(labels: Sequence) -> dict:
+def group_styles(labels: Sequence) -> dict:
     """The look of every group of a data set by label, given *all* its labels, whose order does not matter."""
     given = list(dict.fromkeys(labels))
     most = len(GROUP_COLOURS) * len(GROUP_MARKERS)
@@ -113,11 +113,11 @@ def group_looks(labels: Sequence) -> dict:
         turn = place + place // len(GROUP_COLOURS)
         colour, dash = GROUP_COLOURS[place % len(GROUP_COLOURS)], DASHES[place % len(DASHES)]
         marker, hatch = GROUP_MARKERS[turn % len(GROUP_MARKERS)], HATCHES[turn % len(HATCHES)]
-        found[label] = GroupLook(colour, marker, dash, str(label), hatch)
+        found[label] = GroupStyle(colour, marker, dash, str(label), hatch)
     return {label: found[label] for label in given}
 
 
-def handles(chosen: Iterable[Look], *, lines: bool = False) -> "list[Line2D]":
+def handles(chosen: Iterable[MethodStyle], *, lines: bool = False) -> "list[Line2D]":
     """Entries of a legend: the marker of each look, with its line if ``lines``."""
     from matplotlib.lines import Line2D
 

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import yaml
 
 from evenspan.core.errors import ConfigurationError
-from evenspan.displays.method_looks import DASHES, FAMILIES, Dash, left_over, size_at
-from evenspan.displays.method_looks import handles as handles
+from evenspan.displays.method_styles import DASHES, FAMILIES, Dash, fallback_styles, size_at
+from evenspan.displays.method_styles import handles as handles
 from evenspan.methods import METHODS, Marker
 
 _LISTED = yaml.load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
@@ -44,7 +44,7 @@ RULES = tuple(
 FILLS = ("full", "none", "left", "bottom", "right", "top")
 
 
-class Meaning(NamedTuple):
+class ResolvedName(NamedTuple):
     """The method that a name means, and which of its variants: 0 is the method as it is usually run."""
 
     method: str
@@ -62,17 +62,17 @@ def known() -> Mapping[str, tuple[str, Marker]]:
 
 
 @cache
-def _by_name() -> dict[str, Meaning]:
-    found: dict[str, Meaning] = {}
+def _by_name() -> dict[str, ResolvedName]:
+    found: dict[str, ResolvedName] = {}
     for method in known():
         for number, names in enumerate(NAMES.get(method, ((),))):
             for name in (method, *names) if number == 0 else names:
-                if found.setdefault(name, Meaning(method, number)).method != method:
+                if found.setdefault(name, ResolvedName(method, number)).method != method:
                     raise ConfigurationError(f"The name {name!r} is given to {found[name].method} and to {method}.")
     return found
 
 
-def meaning(name: str) -> Meaning:
+def resolve_name(name: str) -> ResolvedName:
     """The method that a name means, as it stands in a result or in a paper's table; blank if nobody registered it."""
     if name in _by_name():
         return _by_name()[name]
@@ -81,11 +81,11 @@ def meaning(name: str) -> Meaning:
             parts = hit.groupdict()
             m = parts.get("m") or parts.get("n")
             number = GAP_DIRECTIONS.index(int(m)) if m and int(m) in GAP_DIRECTIONS else 0
-            return Meaning(method or parts["method"], number)
-    return Meaning("", 0)
+            return ResolvedName(method or parts["method"], number)
+    return ResolvedName("", 0)
 
 
-class Look(NamedTuple):
+class MethodStyle(NamedTuple):
     """How a method is drawn: ``fill`` is that of matplotlib, ``method`` what the ``label`` means.
 
     ``size`` falls within a family, so that hollow marks of methods with the same answer show one in another."""
@@ -118,31 +118,31 @@ class Look(NamedTuple):
 
 
 @cache
-def methods() -> dict[str, Look]:
+def methods() -> dict[str, MethodStyle]:
     """All methods with their looks, in the order of legends."""
-    found: dict[str, Look] = {}
+    found: dict[str, MethodStyle] = {}
     places = dict.fromkeys(FAMILIES, 0)
     for name, (family, marker) in known().items():
         place = places[family]
         places[family] += 1
         colour, size = FAMILIES[family][place], size_at(place, marker)
-        found[name] = Look(colour, marker, DASHES[place], name, FILLS[0], size, family, name)
+        found[name] = MethodStyle(colour, marker, DASHES[place], name, FILLS[0], size, family, name)
     return found
 
 
-def look(name: str) -> Look:
+def style_of(name: str) -> MethodStyle:
     """The look of a method by any name in results or tables, its label; one that is not registered has no family."""
-    return looks([name])[name]
+    return styles_of([name])[name]
 
 
-def looks(names: Iterable[str]) -> dict[str, Look]:
+def styles_of(names: Iterable[str]) -> dict[str, MethodStyle]:
     """The looks of all series of a figure, by name: a variant whose fill is taken gets the next free one.
 
     Names that nobody has registered get what is left. More variants of a method than there are fills are refused."""
-    found: dict[str, Look] = {}
+    found: dict[str, MethodStyle] = {}
     names = list(dict.fromkeys(names))
     for name in names:
-        method, variant = meaning(name)
+        method, variant = resolve_name(name)
         if not method:
             continue
         own = methods()[method]
@@ -157,18 +157,18 @@ def looks(names: Iterable[str]) -> dict[str, Look]:
         dash = DASHES[(DASHES.index(own.linestyle) + fills.index(free[0])) % len(DASHES)]
         found[name] = own._replace(label=name, fill=free[0], linestyle=dash)
     strange = [name for name in names if name not in found]
-    for name, own in left_over(strange, {own.marker for own in found.values()}).items():
-        found[name] = Look(own.colour, own.marker, own.linestyle, name, FILLS[0], own.size, "", "")
+    for name, own in fallback_styles(strange, {own.marker for own in found.values()}).items():
+        found[name] = MethodStyle(own.colour, own.marker, own.linestyle, name, FILLS[0], own.size, "", "")
     return {name: found[name] for name in names}
 
 
 def ordered(names: Iterable[str]) -> list[str]:
     """Names in the order of legends: that of the table of methods, variants after their method, others last."""
     places = {name: place for place, name in enumerate(known())}
-    found = {name: meaning(name) for name in names}
+    found = {name: resolve_name(name) for name in names}
     return sorted(found, key=lambda name: (places.get(found[name].method, len(places)), found[name].variant))
 
 
 def unregistered(names: Iterable[str]) -> list[str]:
     """Those of some names that no method of the table has, once each."""
-    return [name for name in dict.fromkeys(names) if not meaning(name).method]
+    return [name for name in dict.fromkeys(names) if not resolve_name(name).method]
