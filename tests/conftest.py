@@ -23,7 +23,7 @@ from compendium import data as datasets
 from compendium import edits, paths, provenance, store
 from compendium.catalogue import experiment
 from compendium.data import Entry, RawFile
-from compendium.data.fetch import may_download, place
+from compendium.data.fetch import place
 
 from . import chromium
 
@@ -38,7 +38,7 @@ PROTOCOL = """
 import os, time
 import numpy as np
 from compendium.errors import FetchError
-from compendium.protocol import tidy
+from compendium.study import tidy
 
 SEED = 7
 METHODS = ("PCA", "Fair PCA", "Fair PCA-S (0.5)")
@@ -68,10 +68,10 @@ CLAIMS = """
 from compendium.claim_rules import Answer
 from compendium.store import MissingNumbersError
 
-def one_holds():
+def one_holds(rows):
     return Answer("holds", "1 < 2, computed")
 
-def one_waits():
+def one_waits(rows):
     raise MissingNumbersError("nothing is stored")
 
 CLAIMS = {"toy-table": {"K01": one_holds, "K02": one_waits}}
@@ -104,9 +104,9 @@ kleindessner2023,Toy table,Toy Income,INLP,MMD^2,10,,,,,,n/a
 CELLS = {
     "parameters": 'dataset = "toy"\nk = 10\nscale = 1.5\nquick = True\nprofile = "embedded"',
     "work": "print(dataset, k, scale, quick, profile)",
-    "run": """from compendium import protocol
+    "run": """from compendium.study import Study
 from toy_project.protocol import METHODS, SEED, judged
-study = protocol.study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
+study = Study("toy-table", dataset=dataset, k=k, scale=scale, quick=quick, profile=profile)
 results = study.run(judged, over=[{"k": k, "method": method} for method in METHODS], seed=SEED)
 study""",
 }
@@ -192,7 +192,6 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("EVENSPAN_DATA", raising=False)
     monkeypatch.setenv("EVENSPAN_CACHE", str(tmp_path / "cache"))
-    may_download(True)
     return tmp_path / "cache"
 
 
@@ -267,3 +266,17 @@ def reads(monkeypatch):
         monkeypatch.setattr(store, "read_results", read)  # that of store.full
 
     return put
+
+
+@pytest.fixture
+def given_rows():
+    """A function that makes what a claim asks for rows of a frame, or of one frame for each experiment."""
+
+    def make(frames):
+        def rows(experiment, *every, **where):
+            found = frames[experiment] if isinstance(frames, dict) else frames
+            return store.complete(found, experiment, *every, **where)
+
+        return rows
+
+    return make
