@@ -36,10 +36,10 @@ AREAS = {
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
     "compendium/ledger/table.py": ("experiments/test_ledger.py", "experiments/test_verdicts.py"),
     "compendium/claim_rules.py": ("experiments/test_contradictions.py", "experiments/test_claims_both_ways.py"),
-    "compendium/edits.py": ("experiments/test_protocol.py", "experiments/test_edits.py"),
-    "compendium/protocol.py": ("experiments/test_protocol.py",),
-    "compendium/store.py": ("experiments/test_protocol.py",),
-    "compendium/records.py": ("experiments/test_protocol.py", "experiments/test_compare.py"),
+    "compendium/edits.py": ("experiments/test_study.py", "experiments/test_edits.py"),
+    "compendium/study.py": ("experiments/test_study.py",),
+    "compendium/store.py": ("experiments/test_study.py",),
+    "compendium/records.py": ("experiments/test_study.py", "experiments/test_compare.py"),
     "compendium/own.py": ("experiments/test_notebooks.py",),
 }
 
@@ -179,12 +179,12 @@ compendium/claim_rules.py
     HOLDS if good == total else  =>  HOLDS if good else
 compendium/edits.py
     tokenize.NL, tokenize.ENDMARKER)  =>  tokenize.NL, tokenize.ENDMARKER, tokenize.NUMBER)
-compendium/protocol.py
-    if self.full or not self.own:  =>  if True:
-    return store.record_path(self.entry, task)  =>  return paths.build("x.json")
+compendium/study.py
+    if self.full or not self.edited_reason:  =>  if True:
     return None if unit and unit.changed else unit  =>  return unit
-    ((new, COMPUTED), (old, source))  =>  ((new, source), (old, source))
-    if not self.own and not no_data:  # a published unit that fails is not to be passed over  =>  if False:
+    rows = [frame.assign(source=COMPUTED) for  =>  rows = [frame.assign(source=read) for
+    if not self.edited_reason and not no_data:  # a published unit that fails is not to be passed over  =>  if False:
+    name in there and there[name] != value}  =>  name not in there}
 compendium/store.py
     if other := [name for name, digest in data.items()  =>  if other := [name for name, digest in {}.items()
 compendium/records.py
@@ -192,7 +192,7 @@ compendium/records.py
     if (twice := frame.duplicated(key)).any():  =>  if (twice := frame.duplicated(key)).all():
     return "" if math.isnan(value) else repr(value)  =>  return "" if math.isnan(value) else f"{value:.6g}"
 compendium/own.py
-    if known := meaning(kind.__name__).method:  =>  if False:
+    if known := resolve_name(kind.__name__).method:  =>  if False:
     ).max(axis=None)) > 1e-6:  =>  ).max(axis=None)) > 1e6:
 """
 

@@ -106,7 +106,8 @@ def verify(
 ) -> None:
     """Compute stored results again and compare; where all of an experiment agree, they belong to the cells it has now.
 
-    Of an experiment that is named a sample has two units of each method at least."""
+    Of an experiment that is named a sample has two units of each method at least. Exits with 1 if anything differs or
+    fails, with 3 if nothing was compared, and else with 0."""
     from . import verify as report
     from .compare import Comparison
     from .provenance import commit
@@ -130,6 +131,9 @@ def verify(
         typer.echo(f"The stored results belong to the cells of {', '.join(accepted)} as they are now.")
     if agree + absent < len(found):
         raise typer.Exit(1)
+    if not agree:
+        typer.echo("Nothing was compared.", err=True)
+        raise typer.Exit(3)
 
 
 @app.command()

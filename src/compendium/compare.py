@@ -57,7 +57,7 @@ def tolerances(experiment_id: str) -> Tolerances:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results of a unit: rows compared, rows that differ by more than is allowed, and the furthest apart."""
+    """Two results of a unit: numbers compared, rows that differ by more than is allowed, and the furthest apart."""
 
     rows: int
     outside: int = 0
@@ -75,15 +75,12 @@ def compare(
     again: pd.DataFrame,
     allowed: Tolerances,
     *,
-    part: bool = False,
     peers: Iterable[pd.DataFrame] = (),
 ) -> Comparison:
-    """How two results of one unit compare, with ``part`` where both have a value; ``peers``: all stored units."""
+    """How two results of one unit compare; ``peers`` are all stored units of its experiment."""
     key = [name for name in dict.fromkeys([*stored.columns, *again.columns]) if name not in ("value", "reason", "task")]
     stored, again = (_worded(rows.reindex(columns=[*key, "value"]), key) for rows in (stored, again))
-    if part:
-        again = again[again["value"].notna()]
-    both = stored.merge(again, on=key, how="right" if part else "outer", indicator=True, suffixes=("_old", "_new"))
+    both = stored.merge(again, on=key, how="outer", indicator=True, suffixes=("_old", "_new"))
     if both.empty:
         return Comparison(0)
     alone = both["_merge"] != "both"
@@ -106,7 +103,8 @@ def compare(
     excess = np.nan_to_num(excess, nan=np.inf)
     worst = int(np.lexsort((difference, excess))[-1])
     where = " ".join(filter(None, both.loc[worst, key])) if difference[worst] else ""
-    return Comparison(len(both), int(np.count_nonzero(excess > 1)), float(difference[worst]), where)
+    numbers = int(np.count_nonzero(np.isfinite(old) | np.isfinite(new)))
+    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where)
 
 
 def _averaged(

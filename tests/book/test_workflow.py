@@ -60,4 +60,4 @@ def test_a_notebook_shows_its_experiment(path):
     assert space == entry.parameters | {"profile": "embedded"}
     sources = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     assert sum("study.run(" in source for source in sources) == 1
-    assert sum("protocol.study(" in source for source in sources) == 1
+    assert sum("Study(" in source for source in sources) == 1

@@ -5,14 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from compendium.protocol import Study, asked, cells
 from matplotlib import pyplot as plt
 from sklearn.base import clone
 
 from compendium import store
 from compendium.catalogue import experiment
+from compendium.engine import execute_cells, inspect_study
 from compendium.papers.kleindessner2023 import protocol
 from compendium.papers.lee2023 import images
+from compendium.study import Study
 from evenspan import RLACE, MMDFairPCA
 
 
@@ -31,7 +32,7 @@ def cells_of():
             with pytest.MonkeyPatch.context() as patch:
                 if not again:
                     patch.setattr(Study, "_computed", lambda *given: {})
-                known[key] = cells(entry, entry.complete(setting))
+                known[key] = execute_cells(entry, entry.complete(setting))
         return known[key]
 
     return cells_of
@@ -94,8 +95,7 @@ def run_toy():
     def run_toy(*names: str, jobs: int = 2) -> list[str]:
         entry, done = experiment("toy-table"), []
         for execution in entry.executions:
-            study, unit, seed = asked(entry, entry.execution(execution))
-            done += study.compute(unit, names or None, seed=seed, jobs=jobs)
+            done += inspect_study(entry, entry.execution(execution)).compute(names or None, jobs=jobs)
         return done
 
     return run_toy

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.protocol import tidy, whole
 
 from compendium import data as datasets
 from compendium.data import Dataset
 from compendium.papers.across import protocol, summary
 from compendium.papers.across.protocol import METRICS, SQUARED, Evaluation, comparable
+from compendium.records import tidy, whole
 from evenspan import RLACE, MMDFairPCA
 from evenspan.core.errors import ConfigurationError
 from evenspan.metrics import LinearMap, mean_gap

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 import evenspan
 from compendium import cli as commands
-from compendium import edits, paths, protocol, store, verify
+from compendium import edits, paths, store, verify
 from compendium.catalogue import catalogue, experiment
+from compendium.engine import execute_cells
 from compendium.errors import RegistryError
 
 NAME, FULL = "toy-table", ("--profile", "full")
@@ -86,16 +87,14 @@ def other_cells(root):
     return edits.committed_cells(experiment(NAME))
 
 
-def test_results_belong_to_other_cells_where_none_counts_or_all_agree(
-    finished, toy_checkout, shift, monkeypatch, capsys
-):
+def test_results_belong_to_other_cells_where_none_counts_or_all_agree(finished, toy_checkout, shift, monkeypatch):
     monkeypatch.setattr(commands, "_run_notebook", lambda *given: None)
     cells, before = other_cells(toy_checkout), {path: path.read_bytes() for path in finished.iterdir()}
     assert "3 computed" in cli("run", NAME, *FULL, "--execution", "toy-k2").stdout
     assert {path: path.read_bytes() for path in finished.iterdir()} == before, "an edited run, kept apart"
-    space = protocol.cells(experiment(NAME), experiment(NAME).execution("toy-k2"), "full")
-    assert "3 of 3 units are stored already" in capsys.readouterr().out, "and not computed again in its notebook"
-    assert space["study"].own
+    space = execute_cells(experiment(NAME), experiment(NAME).execution("toy-k2"), "full")
+    assert set(space["results"]["source"]) == {"stored"}, "and not computed again in its notebook"
+    assert space["study"].edited_reason
     assert cli("verify", "--sample", "9").exit_code == 0
     assert edits.committed_cells(experiment(NAME)) == cells, "of experiments that are named alone"
     shown = cli("verify", NAME, "--sample", "0")
@@ -124,7 +123,7 @@ def test_a_result_that_nobody_can_compute_again_is_found(finished, shift, toy_ch
 def test_units_without_their_data_are_told_and_are_no_disagreement(finished, monkeypatch):
     monkeypatch.setenv("FAKE_REFUSE", "1")
     shown = cli("verify", NAME)
-    assert shown.exit_code == 0
+    assert shown.exit_code == 3, "nothing was compared"
     assert "no data here: points.csv: not there." in shown.output
     assert "0 of 6 units agree; the data of 6 are not at hand." in shown.output
 

@@ -62,15 +62,16 @@ def test_a_split_alone_is_laid_beside_the_spread_of_the_stored_ones():
     assert not compare(one, one.assign(value=1.001), MEANS).ok, "nothing is known of the spread"
 
 
-def test_a_part_computed_now_is_compared_with_what_was_read():
+def test_what_is_computed_now_is_compared_with_what_was_read():
     """Blanks and whole numbers come from a file in other types; an altered number or a row too many is seen."""
     row = ROW | {"k": None}
     stored = pd.DataFrame([row | {"weight": 2.0, "counts": np.nan}, row | {"weight": np.nan, "counts": "7", "k": 3}])
-    now = pd.DataFrame([row | {"weight": 2, "counts": ""}])
-    assert compare(stored, now, EXACTLY, part=True).ok
-    assert not compare(stored, now.assign(value=1.1), EXACTLY, part=True).ok
-    assert not compare(stored, now.assign(weight=3), EXACTLY, part=True).ok
-    nothing = compare(stored, now.assign(value=np.nan), EXACTLY, part=True)
+    now = pd.DataFrame([row | {"weight": 2, "counts": ""}, row | {"weight": None, "counts": 7, "k": 3.0}])
+    assert compare(stored, now, EXACTLY).ok
+    assert not compare(stored, now.assign(value=1.1), EXACTLY).ok
+    assert not compare(stored, now.assign(weight=3), EXACTLY).ok
+    assert not compare(stored, now.iloc[:1], EXACTLY).ok, "a row is missing"
+    nothing = compare(stored.assign(value=np.nan), now.assign(value=np.nan), EXACTLY)
     assert (nothing.ok, nothing.rows) == (True, 0)
 
 

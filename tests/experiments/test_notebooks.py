@@ -12,10 +12,10 @@ import IPython.display
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.protocol import cells
 
 from compendium import own
 from compendium.catalogue import catalogue, experiment
+from compendium.engine import execute_cells
 from compendium.papers.lee2023 import scale
 from compendium.papers.rathore2025 import protocol as rathore2025
 from evenspan.core.errors import ConfigurationError, FairError
@@ -174,7 +174,7 @@ def file(tmp_path):
 def test_an_impossible_setting_is_told(name, setting, said):
     entry = experiment(name)
     with pytest.raises(FairError, match=said):
-        cells(entry, entry.complete(setting))
+        execute_cells(entry, entry.complete(setting))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_method_that_fails_is_left_out_with_the_reason(name, kind, said, file)
     quick = {"rathore2025-tables": {"dataset": "biodeg"}, "zhou2024-kernels": {"dataset": "made"}, "across-bounds": {}}
     entry, setting = experiment(name), SETTINGS[name] | {"groups": "", "classes": ""} | quick[name]
     setting = {key: value for key, value in setting.items() if key in entry.parameters}
-    space = cells(entry, entry.complete(setting | {"method": f"{file}:{kind}"}), all_of_it=True)
+    space = execute_cells(entry, entry.complete(setting | {"method": f"{file}:{kind}"}), to_the_end=True)
     assert re.search(rf"Missing: \S*{kind.lower()} \((\w+: )?{re.escape(said)}", space["study"].note())
     assert len(space["results"]) >= 10
     assert kind not in set(space["results"]["method"])
@@ -210,10 +210,10 @@ def test_what_is_no_method_is_refused_in_one_sentence(file, monkeypatch):
     ):
         with pytest.raises(ConfigurationError, match=said):
             own.methods(method, own.Estimator)
-    assert (own.methods("", own.Estimator), own.stated("")) == ({}, "")
-    before = own.stated(f"{file}:Mine")
+    assert own.methods("", own.Estimator) == {}
+    before = own.method_fingerprint(f"{file}:Mine")
     file.write_text(FILE.replace("full_matrices=False", "full_matrices=True"))
-    assert own.stated(f"{file}:Mine") != before, "an edited file is another run"
+    assert own.method_fingerprint(f"{file}:Mine") != before, "an edited file is another run"
 
 
 @pytest.mark.usefixtures("small")
@@ -239,7 +239,7 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, file
         make(self, data, *given, **named)
 
     monkeypatch.setattr(IPython.display.HTML, "__init__", kept)
-    space = cells(entry, setting, all_of_it=True)
+    space = execute_cells(entry, setting, to_the_end=True)
     results, study = space["results"], space["study"]
     assert results["value"].notna().any()
     assert not study.compared

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from compendium.protocol import asked
 
 from compendium import data as datasets
 from compendium.catalogue import experiment
 from compendium.data import Dataset, parts_of
 from compendium.data.splits import SEEDS, fold_rows
+from compendium.engine import inspect_study
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods, protocol, theorems
 from compendium.papers.vu2022.protocol import Answer, Method
@@ -144,7 +144,7 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(cells_of):
 def search():
     """The function of a unit of the notebook, whose cells define what it uses."""
     entry = experiment("vu2022-theorems")
-    return asked(entry, entry.complete({}))[1]
+    return inspect_study(entry, entry.complete({})).unit
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,6 @@ def search():
         ("V13", "solve_min_max", lambda *given: solve_min_max(*given[:3], "error"), "holds in part"),
     ],
 )
-def test_what_is_planted_is_noticed(reads, search, monkeypatch, claim, name, planted, answer):
+def test_what_is_planted_is_noticed(given_rows, search, monkeypatch, claim, name, planted, answer):
     monkeypatch.setitem(search.__globals__, name, planted)
-    reads(theorems, pd.DataFrame(search(claim)))
-    assert theorems.claims[claim]().here == answer
+    assert theorems.claims[claim](given_rows(pd.DataFrame(search(claim)))).here == answer

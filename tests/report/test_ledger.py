@@ -6,12 +6,13 @@ import re
 import pandas as pd
 import pytest
 
-from compendium import paths, protocol
+from compendium import paths
 from compendium.ledger import heat as ledger_heat
 from compendium.ledger import state as ledger_state
 from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Result
 from compendium.store import read_results
+from compendium.study import Study
 
 from ..sight import contrast
 
@@ -42,7 +43,7 @@ def test_claims_are_counted_by_paper_and_answer():
 
 def test_a_readers_run_is_judged_in_the_place_of_what_is_stored():
     """With the stored rows every result is as it was; with one other number its cell is judged anew."""
-    study = protocol.study("rathore2025-tables", dataset="npha")
+    study = Study("rathore2025-tables", dataset="npha")
     rows = read_results("rathore2025-tables", dataset="npha")
     place = (rows["method"] == "StandardPCA") & (rows["metric"] == "MMD^2") & (rows["k"] == 2)
     assert place.sum() == 1

@@ -29,7 +29,7 @@ import nbformat
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from compendium import engine, paths, records, store, workers
+from compendium import engine, paths, provenance, records, store, workers
 from compendium.catalogue import catalogue
 from compendium.execution import COLOUR, normalise, numeric_environment
 from evenspan.core.errors import ExecutionError, FairError
@@ -183,6 +183,7 @@ def digest(one: Page) -> str:
         text += "".join(path.read_text(encoding="utf-8") for path in files)
         inputs = {name: found for name, found in inputs.items() if _owner(name) in text}
         inputs |= {page.name: _digest(page.target) for page in values()}
+        inputs["files that differ from the commit"] = " ".join(provenance.changed_files())
     whole = [one.source and _digest(one.source), one.parameters, platform.python_version(), sorted(inputs.items())]
     return records.digest(json.dumps(whole, sort_keys=True).encode())
 

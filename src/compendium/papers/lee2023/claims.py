@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ...claim_rules import FIRST, IN_PART, PART, SECOND, Answer, Outcome, by_parts, by_truth, rule, unjudged
+from ...claim_rules import FIRST, IN_PART, PART, SECOND, Answer, Outcome, Rows, by_parts, by_truth, rule, unjudged
 from ...data.portraits import CELEBA_SIZE, CELEBA_TRAIN
 from ...store import full
 from . import images
@@ -13,10 +13,10 @@ LEARNABILITY, IMAGES, SEARCHES = "lee2023-learnability", "lee2023-images", "lee2
 MAIN = "gap-controlled"
 
 
-def equivalent_programs() -> Answer:
+def equivalent_programs(rows: Rows) -> Answer:
     """L01: the constrained maximiser against maximisers of the projected objective, by the rank of the latter."""
     rounding, same = rule("L01", "rounding"), rule("L01", "same subspace")
-    wide = full(SEARCHES, protocol="L01").pivot(index=["method", "split"], columns="metric", values="value")
+    wide = rows(SEARCHES, protocol="L01").pivot(index=["method", "split"], columns="metric", values="value")
     known, rest = (wide.loc[name] for name in ("rank of k", "smaller rank"))
     angle, control = known["angle of the maximisers"].max(), known["angle, control"].min()
     agree = angle <= same < control and known["difference of the values"].max() <= rounding
@@ -29,10 +29,10 @@ def equivalent_programs() -> Answer:
     return Answer(by_truth(agree and not rivals.any(), agree), numbers)
 
 
-def defined_everywhere() -> Answer:
+def defined_everywhere(rows: Rows) -> Answer:
     """L02: for all k and m below d, whether any projection is feasible, and how unfair the fairest one has to be."""
-    rows = full(SEARCHES, protocol="L02")
-    wide = rows.pivot(index=["dataset", "k", "split", "method"], columns="metric", values="value")
+    tried = rows(SEARCHES, protocol="L02")
+    wide = tried.pivot(index=["dataset", "k", "split", "method"], columns="metric", values="value")
     room = wide.index.get_level_values("method") == "room for k"
     solved, none = wide["|U'V| of the solver"] < rule("L02", "feasible"), wide[~room]
     numbers = {
@@ -43,25 +43,25 @@ def defined_everywhere() -> Answer:
     return Answer(by_truth(room.all() and solved.all()), numbers)
 
 
-def equal_means() -> Answer:
+def equal_means(rows: Rows) -> Answer:
     """Of L03, with g = 0: whether the loss of the algorithm as printed falls when its blocks grow.
 
     The algorithm appends the normalised estimate of g in any case. The control leaves it out, and has to learn."""
-    loss = full(SEARCHES, protocol="L03").groupby(["method", "block"])["value"].median().unstack()
+    loss = rows(SEARCHES, protocol="L03").groupby(["method", "block"])["value"].median().unstack()
     learns = loss.iloc[:, -1] <= rule("L03", "loss left") * loss.iloc[:, 0]
     numbers = {f"loss with equal means, {name}, small and large blocks": tuple(line) for name, line in loss.T.items()}
     return Answer(by_truth(learns.all()), numbers)
 
 
-def learnable() -> Answer:
+def learnable(rows: Rows) -> Answer:
     """L03: the rates on a population with a mean gap, and whether the loss falls at all without one (g = 0)."""
-    found, without = rates(), equal_means()
+    found, without = rates(rows), equal_means(rows)
     return Answer(found.here if found.here == without.here else IN_PART, {**found.numbers, **without.numbers})
 
 
-def rates() -> Answer:
+def rates(rows: Rows) -> Answer:
     """Of L03: both gaps fall with the samples, at the rates of the theory, on the population with prescribed gaps."""
-    table, done, numbers = slopes_beyond(full(LEARNABILITY, protocol="slopes", dataset=MAIN)).loc[MAIN], [], {}
+    table, done, numbers = slopes_beyond(rows(LEARNABILITY, protocol="slopes", dataset=MAIN)).loc[MAIN], [], {}
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
         lowest, highest = (rule("L03", f"slope of {metric}, {end}") for end in ("lowest", "highest"))
         done.append(lowest <= table.loc[(experiment, metric), "slope"] <= highest)
@@ -72,12 +72,12 @@ def rates() -> Answer:
     return Answer(by_parts(done), numbers)
 
 
-def sample_size() -> Answer:
+def sample_size(rows: Rows) -> Answer:
     """L04: the rows needed grow with no factor faster than the bound does.
 
     Where a gap gets smaller, the blocks of its phase are made more in proportion: one power of the exponent."""
-    rows = full(LEARNABILITY, "protocol", protocol=["slopes", *(f"growth in {name}" for name in FACTORS)])
-    fitted, table = slopes_beyond(rows).loc[MAIN], growth_table(rows)
+    runs = rows(LEARNABILITY, "protocol", protocol=["slopes", *(f"growth in {name}" for name in FACTORS)])
+    fitted, table = slopes_beyond(runs).loc[MAIN], growth_table(runs)
     bound, room = rule("L04", "exponent of 1/eps"), rule("L04", "tolerance")
     lowest = {name: -1.0 / fitted.loc[(which, name), "low"] for which, name in ((EXACT, "eps_f"), (GIVEN, "eps_o"))}
     verdicts = [0.0 < value <= bound + room for value in lowest.values()]
@@ -86,33 +86,36 @@ def sample_size() -> Answer:
     return Answer(by_parts(verdicts), {"not faster than the bound": f"{sum(verdicts)} of {len(verdicts)}"} | numbers)
 
 
-def _sines() -> pd.DataFrame:
+def _sines(rows: Rows) -> pd.DataFrame:
     """Median sine of the angle to the eigenvectors by either reading of "top", a line for each case."""
-    rows = special_table(full(LEARNABILITY, protocol="order of eigenvalues"), "order of eigenvalues")
-    wide = rows.pivot(index="dataset", columns="metric", values="median")
+    found = special_table(rows(LEARNABILITY, protocol="order of eigenvalues"), "order of eigenvalues")
+    wide = found.pivot(index="dataset", columns="metric", values="median")
     return wide.loc[[order_name(*case) for case in ORDERS], [SIGNED, ABSOLUTE]]
 
 
-def top_eigenvectors() -> Answer:
+def top_eigenvectors(rows: Rows) -> Answer:
     """L06: the eigenvectors of the largest eigenvalues, or of those largest in absolute value."""
-    sines = _sines()
+    sines = _sines(rows)
     numbers = {f"sines to the largest, signed and absolute, {name}": tuple(line) for name, line in sines.T.items()}
     return Answer(by_truth(*(sines < rule("L06", "found")).all()), numbers)
 
 
 def order_of_eigenvectors() -> Outcome:
     """X18: which m eigenvectors the power iteration finds where the two readings differ."""
-    found = _sines() < rule("L06", "found")
+    found = _sines(full) < rule("L06", "found")
     differ = found[found[SIGNED] != found[ABSOLUTE]]
     absolute = int(differ[ABSOLUTE].sum())
     outcome = SECOND if len(differ) and absolute == len(differ) else PART if absolute else FIRST
     counted = f"{absolute} of {len(differ)}"
-    return outcome, {**top_eigenvectors().numbers, "the largest in absolute value, where the readings differ": counted}
+    return outcome, {
+        **top_eigenvectors(full).numbers,
+        "the largest in absolute value, where the readings differ": counted,
+    }
 
 
-def little_memory() -> Answer:
+def little_memory(rows: Rows) -> Answer:
     """L05: o(d^2) memory."""
-    some, slope, units = images.largest_runs(full(IMAGES, dataset=images.MEMORY, method=images.STREAMED))
+    some, slope, units = images.largest_runs(rows(IMAGES, dataset=images.MEMORY, method=images.STREAMED))
     numbers = {
         "features d": int(some["d"].iloc[-1]),
         "peak, GB": some["value"].iloc[-1] / 1e9,
@@ -123,7 +126,7 @@ def little_memory() -> Answer:
     return Answer(by_truth(linear and units <= rule("L05", "times the state"), linear), numbers)
 
 
-def too_large_to_load() -> Answer:
+def too_large_to_load(_: Rows) -> Answer:
     """L07: the images cannot be loaded on a moderate-sized computer; the resolution is that of the released program."""
     moderate = rule("L07", "small computer, bytes"), rule("L07", "large computer, bytes")
     values = CELEBA_TRAIN * 3 * CELEBA_SIZE[0] * CELEBA_SIZE[1]
@@ -134,11 +137,11 @@ def too_large_to_load() -> Answer:
     return Answer(by_parts(exceeds), numbers | {"combinations that do not fit": f"{sum(exceeds)} of {len(exceeds)}"})
 
 
-def most_scalable() -> Answer:
+def most_scalable(rows: Rows) -> Answer:
     """L08: the most scalable fair PCA, all under one limit of memory and for as many images.
 
     The mean constraint alone must take clearly fewer features, or what scales is the product formed from batches."""
-    most = images.carried_on(full(IMAGES, dataset=images.MEMORY)).set_index("method")["most features"]
+    most = images.carried_on(rows(IMAGES, dataset=images.MEMORY)).set_index("method")["most features"]
     streamed, mean = most[images.STREAMED], most[images.STREAMED_MEAN]
     first = streamed > most.drop([images.STREAMED, images.STREAMED_MEAN]).max()
     alone = streamed > rule("L08", "times as many features") * mean

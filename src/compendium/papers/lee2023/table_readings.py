@@ -8,6 +8,7 @@ import pandas as pd
 from ...method_styles import unregistered
 from ...records import in_order, spread
 from ...store import read_results
+from ...study import Study
 from ..kleindessner2023.protocol import METHODS as RIVALS
 from ..kleindessner2023.protocol import METRICS
 from .table import AS_RELEASED, CONTROL, MIN_MAX, NAMES, NO_VARIANCE, QUOTED, SECOND_MOMENT, label, quoted
@@ -31,10 +32,15 @@ def directions(rows: pd.DataFrame) -> list[int]:
     return sorted({int(one[1] or 0) for one in found if one})
 
 
-def one_judge(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
-    """Mean and deviation over the published splits by protocol and metric: of earlier methods, as stored, and ours."""
-    asked = {"dataset": dataset, "k": k, "protocol": ["released", "held-out", "in sample", "fit"]}
-    rows = pd.concat([read_results("kleindessner2023-table", **asked), results[results["dataset"] == dataset]])
+def one_judge(study: Study, dataset: str, k: int) -> pd.DataFrame:
+    """Mean and deviation over the published splits by protocol and metric: of earlier methods, as stored, and ours.
+
+    A run of one's own stands alone."""
+    parts = [study.results[study.results["dataset"] == dataset]]
+    if not study.edited_reason:
+        asked = {"dataset": dataset, "k": k, "protocol": ["released", "held-out", "in sample", "fit"]}
+        parts.insert(0, read_results("kleindessner2023-table", **asked))
+    rows = pd.concat(parts)
     found = spread(rows.dropna(subset=["value"]), ["method", "protocol", "metric"], "mean", "std", number="splits")
     names = [label(family, m) for family in FAMILIES for m in directions(rows)]
     return in_order(found, [*RIVALS, MIN_MAX, *names])
@@ -119,6 +125,7 @@ def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
 
     ``digits`` is the difference in units of the last one, ``equal`` whether it is within rounding."""
     rows = results[(results["dataset"] == NAMES.get(dataset)) & (results["protocol"] == "released")]
+    ran = rows["method"].unique()
     ours = spread(rows.dropna(subset=["value"]), ["method", "metric"], "mean", "std", number="splits")
     table = quoted(dataset, k).merge(ours, how="left")
     units = table["metric"].map({metric: 10.0**-digits for metric, digits in QUOTED.items()}).astype(float)
@@ -126,5 +133,6 @@ def beside_quoted(results: pd.DataFrame, dataset: str, k: int) -> pd.DataFrame:
     equal = table["digits"].abs() <= MET
     same_variance = table["method"].isin(table.loc[equal & (table["metric"] == "%Var"), "method"])
     odd = (table["metric"] == "MMD^2") & same_variance & (table["quoted"] > 1.5 * table["mean"] + 0.0005)
-    remarks = ["ours has no answer to judge", "larger by half or more at an equal variance"]
-    return table.assign(equal=equal, remark=np.select([table["mean"].isna(), odd], remarks, ""))
+    remarks = ["did not run here", "ours has no answer to judge", "larger by half or more at an equal variance"]
+    cases = [~table["method"].isin(ran), table["mean"].isna(), odd]
+    return table.assign(equal=equal, remark=np.select(cases, remarks, ""))

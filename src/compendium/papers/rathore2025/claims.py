@@ -15,9 +15,22 @@ from evenspan.reconstruction.disparity import Family
 from evenspan.reconstruction.group_errors import errors
 
 from ... import claim_rules
-from ...claim_rules import IN_PART, NOT_JUDGED, NOT_SO, Answer, Outcome, Source, by_parts, by_share, by_truth, rule
+from ...claim_rules import (
+    IN_PART,
+    NOT_JUDGED,
+    NOT_SO,
+    Answer,
+    Claim,
+    Outcome,
+    Rows,
+    Source,
+    by_parts,
+    by_share,
+    by_truth,
+    rule,
+)
 from ...data import entry, group_moments
-from ...store import MissingNumbersError, full, read_results
+from ...store import MissingNumbersError, full
 from .methods import search_reference
 from .protocol import HALF_DIGIT, NAMES, PRINTED, PUBLISHED, RELEASED, TABLES, matrices, printed
 from .readings import EXACT, SCALING, SUMMED, completed, curves, exponents, implied_totals, our_times, printed_times
@@ -29,17 +42,18 @@ RELATIVE, SHARES = SCALES = ("relative", "of the variance")
 ROUNDING = 2 * HALF_DIGIT - 1e-9  # of two printed numbers
 
 
-def tried(claim: str, *index: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def tried(rows: Rows, claim: str, *index: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """What was tried of a claim, metrics across, and its control."""
-    rows = full(THEOREMS, protocol=claim)
-    wide = rows.pivot(index=["dataset", "method", "k", "split", *index], columns="metric", values="value").reset_index()
+    searched = rows(THEOREMS, protocol=claim)
+    wide = searched.pivot(index=["dataset", "method", "k", "split", *index], columns="metric", values="value")
+    wide = wide.reset_index()
     control = wide["method"].str.startswith("control")
     return wide[~control], wide[control]
 
 
-def min_max_equalises() -> Answer:
+def min_max_equalises(rows: Rows) -> Answer:
     """R01: both losses are equal where the larger one is smallest. Control: for errors they need not be."""
-    (found, control), searched = tried("R01"), rule("R01", "searched")
+    (found, control), searched = tried(rows, "R01"), rule("R01", "searched")
     largest, differ = found.groupby("method")["difference"].max(), (control["difference"] > searched).sum()
     fair = (largest.drop("optima") <= searched).all()
     # Without a control that differs the search shows nothing.
@@ -48,42 +62,42 @@ def min_max_equalises() -> Answer:
     return Answer(answer, {**largest.add_prefix("difference, ")} | counted)
 
 
-def lemma_1() -> Answer:
+def lemma_1(rows: Rows) -> Answer:
     """R02: the loss on the points against the printed trace. Control: columns of other length."""
-    found, control = (some["difference"] for some in tried("R02"))
+    found, control = (some["difference"] for some in tried(rows, "R02"))
     true = found.max() < rule("R02", "rounding") and control.min() > rule("R02", "control")
     return Answer(by_truth(true), {"largest difference": found.max(), "smallest, control": control.min()})
 
 
-def exact_diagonalisation_is_fair() -> Answer:
+def exact_diagonalisation_is_fair(rows: Rows) -> Answer:
     """R03, Theorem 4.1: some r < d columns of a joint diagonaliser have equal losses; of all d every U has."""
-    (found, square), rounding = tried("R03"), rule("R03", "rounding")
+    (found, square), rounding = tried(rows, "R03"), rule("R03", "rounding")
     fair, random = (found[["C", "difference"]] < rounding).all(axis=1), found["dataset"] == "random"
     answer = by_truth(fair.all(), fair[random].mean() > rule("R03", "in part above"))
     numbers = {"r < d columns with equal losses": f"{fair[random].sum()} of {random.sum()}"}
     return Answer(answer, numbers | {"control: largest loss of all d columns": square["difference"].max()})
 
 
-def exact_is_orthonormal() -> Answer:
+def exact_is_orthonormal(rows: Rows) -> Answer:
     """R04: an exact joint diagonaliser of symmetric matrices must be orthonormal."""
-    found = pd.concat(tried("R04")).set_index("method")
+    found = pd.concat(tried(rows, "R04")).set_index("method")
     exact = (found["difference"] > rule("R04", "not orthonormal")) & (found["C"] < rule("R04", "rounding"))
     return Answer(by_truth(not exact.any()), {**found["difference"].add_prefix("|U'U - I|, ")})
 
 
-def constraint_kept() -> Answer:
+def constraint_kept(rows: Rows) -> Answer:
     """R05: the matrix that Algorithm 1 returns satisfies U'U = I. Control: rotations do."""
-    found, control = (some.dropna(subset="difference") for some in tried("R05", "scaling", "centring"))
+    found, control = (some.dropna(subset="difference") for some in tried(rows, "R05", "scaling", "centring"))
     kept = found["difference"] <= rule("R05", "orthonormal")
     numbers = {f"|U'U - I|, {row.dataset}, {row.method}": row.difference for row in found.itertuples()}
     answer = by_parts(kept) if len(found) else NOT_JUDGED
     return Answer(answer, numbers | {"control: rotations": control["difference"].max()})
 
 
-def several_groups() -> Answer:
+def several_groups(rows: Rows) -> Answer:
     """R26: the algorithm for three groups, and whether its promise, equal losses, goes with it."""
-    rows, rounding = tried("R26")[0], rule("R26", "rounding")
-    found, exact = rows[rows["method"] == "rotations"], rows.loc[rows["C"] < rounding, "difference"]
+    every, rounding = tried(rows, "R26")[0], rule("R26", "rounding")
+    found, exact = every[every["method"] == "rotations"], every.loc[every["C"] < rounding, "difference"]
     runs = (found["above Jacobi"] < rule("R26", "searched")).all() and found["converged"].all()
     fair = len(exact) and (exact < rounding).all()
     numbers = {"converged": f"{found['converged'].sum():.0f} of {len(found)}", "losses differ where C = 0": exact.max()}
@@ -94,16 +108,16 @@ def several_groups() -> Answer:
 Cases = Callable[[Source, str], pd.Series]
 
 
-def ours(dataset: str) -> pd.DataFrame:
+def ours(rows: Rows, dataset: str) -> pd.DataFrame:
     """Our numbers of the methods of the paper, rounded as the paper prints them; refuses where some are missing."""
-    rows = read_results(EXPERIMENT, dataset=dataset, protocol=RELEASED, method=PUBLISHED, metric=PRINTED)
-    wide = rows.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="mean").round(2)
+    some = rows(EXPERIMENT, "method", dataset=dataset, protocol=RELEASED, method=PUBLISHED, metric=PRINTED)
+    wide = some.pivot_table(index="k", columns=["method", "metric"], values="value", aggfunc="mean").round(2)
     if wide.empty or wide.shape[1] < len(PUBLISHED) * len(PRINTED) or wide.isna().any(axis=None):
-        raise MissingNumbersError(f"{dataset} has not all of our numbers. Run the experiment {EXPERIMENT}.")
+        raise MissingNumbersError(f"some numbers of {dataset} in {EXPERIMENT}")
     return wide
 
 
-def counted(claim: str, cases: Cases, scales: Iterable[str] = ("",)) -> Callable[[], Answer]:
+def counted(claim: str, cases: Cases, scales: Iterable[str] = ("",)) -> Claim:
     """A claim by the share of cases that are as it says, in printed tables and in ours; in part if scales differ."""
 
     def told(source: Source) -> Outcome:
@@ -115,7 +129,7 @@ def counted(claim: str, cases: Cases, scales: Iterable[str] = ("",)) -> Callable
                 numbers[f"{what}, {scale}" if scale else what] = f"{some.sum()} of {len(some)}"
         return (answers.pop() if len(answers) == 1 else IN_PART), numbers
 
-    return lambda: claim_rules.judge_printed_and_ours(told, printed, ours)
+    return lambda rows: claim_rules.judge_printed_and_ours(told, printed, partial(ours, rows))
 
 
 def near(source: Source, claim: str, word: str, title: str, metric: str, scale: str, baselines=BASELINES) -> pd.Series:
@@ -189,19 +203,19 @@ def _totals(found: pd.DataFrame) -> claim_rules.Numbers:
     return fits | {"others": ", ".join(other["method"] + " on " + other["dataset"]) or "none"}
 
 
-def printed_errors_and_shares() -> Answer:
+def printed_errors_and_shares(rows: Rows) -> Answer:
     """R19: R.E. = total variance times (1 - V.E.), for the algebra and for every column."""
-    worst = float(tried("R19")[0]["difference"].max())
+    worst = float(tried(rows, "R19")[0]["difference"].max())
 
     def told(source: Source) -> Outcome:
         found = implied_totals(source)
         return (by_parts(found["possible"]) if worst <= rule("R19", "rounding") else NOT_SO), _totals(found)
 
-    found = claim_rules.judge_printed_and_ours(told, printed, ours)
+    found = claim_rules.judge_printed_and_ours(told, printed, partial(ours, rows))
     return found._replace(numbers={**found.numbers, "largest difference on random points": worst})
 
 
-def sizes(claim: str) -> Answer:
+def sizes(claim: str, _: Rows) -> Answer:
     """R22, R23: rows and features as counted when the moments were computed, against those that the paper states."""
     found = {"rows": int(group_moments("diabetes").n), "features": group_moments("diabetes").d}
     for title, name in (("LSAC", "lsac"), ("NPHA", "npha"), ("Obesity", "obesity")):
@@ -214,7 +228,7 @@ def sizes(claim: str) -> Answer:
     return Answer(by_share(good, len(found), rule(claim, "in part from")), found)
 
 
-def two_algorithms() -> Answer:
+def two_algorithms(_: Rows) -> Answer:
     """R24: two algorithms in the cited paper: its sentence names one, c-FPCA, and u-FPCA is the one without its cap.
 
     Forms that answer alike on every data set of the tables would be one algorithm."""
@@ -230,27 +244,27 @@ def two_algorithms() -> Answer:
     return Answer(by_truth((2 if any(numbers.values()) else 1) == claimed), numbers, by_truth(claimed == 1))
 
 
-def faster(claim: str, word: str, slow: str, fast: str, titles: Iterable[str] = NAMES) -> Callable[[], Answer]:
+def faster(claim: str, word: str, slow: str, fast: str, titles: Iterable[str] = NAMES) -> Claim:
     """R09 to R11: whether the time of ``fast`` is shorter by the factor on these data sets."""
     names = {NAMES[title]: title for title in titles}
 
-    def measured() -> pd.DataFrame:
+    def measured(rows: Rows) -> pd.DataFrame:
         asked = {"dataset": list(names), "method": [slow, fast]}
-        return our_times(full(TIMES, *asked, protocol=SUMMED, metric="training time", **asked))
+        return our_times(rows(TIMES, *asked, protocol=SUMMED, metric="training time", **asked))
 
     def told(source: Source) -> Outcome:
         quotient = (source().loc[slow] / source().loc[fast])[list(names)]
         numbers = quotient.rename(names).add_prefix(f"{slow} / {fast}, ")
         return by_parts((quotient > 1.0) & (quotient >= rule(claim, word))), dict(numbers)
 
-    return lambda: claim_rules.judge_printed_and_ours(told, printed_times, measured)
+    return lambda rows: claim_rules.judge_printed_and_ours(told, printed_times, partial(measured, rows))
 
 
-def cubic_time() -> Answer:
+def cubic_time(rows: Rows) -> Answer:
     """R06: O(d^3), by the exponents of one step and of the whole run, and by whether the steps end."""
-    rows = read_results(TIMES)
-    step, whole = exponents(curves(rows, "seconds per step")), exponents(completed(rows))
-    ended = rows[rows["metric"] == "converged"].groupby(["protocol", "method"])["value"].agg(["sum", "size"])
+    timed = rows(TIMES)
+    step, whole = exponents(curves(timed, "seconds per step")), exponents(completed(timed))
+    ended = timed[timed["metric"] == "converged"].groupby(["protocol", "method"])["value"].agg(["sum", "size"])
     printed = SCALING, f"{JEVD} (from U = I)"
     if JEVD not in step or JEVD not in whole or printed not in ended.index:
         raise MissingNumbersError(f"There are no exponents of {JEVD}, or no runs from U = I.")
@@ -263,20 +277,20 @@ def cubic_time() -> Answer:
     return Answer(answer, numbers | converged | {"converged from U = I": "{:.0f} of {:.0f}".format(*as_printed)})
 
 
-def programme_time() -> Answer:
+def programme_time(rows: Rows) -> Answer:
     """R07: the semidefinite programme within O(d^6.5): an upper bound, which a fitted exponent may stay below."""
-    rows = read_results(TIMES, protocol=SCALING, method=PROGRAMME)
-    if (n := len(curves(rows))) < rule("R07", "sizes"):
+    timed = rows(TIMES, protocol=SCALING, method=PROGRAMME)
+    if (n := len(curves(timed))) < rule("R07", "sizes"):
         raise MissingNumbersError(f"There are {n} sizes only.")
-    exponent, bound = exponents(completed(rows))[PROGRAMME], rule("R07", "exponent") + rule("R07", "allowed")
+    exponent, bound = exponents(completed(timed))[PROGRAMME], rule("R07", "exponent") + rule("R07", "allowed")
     return Answer(by_truth(exponent <= bound), {"fitted exponent": exponent, "sizes": n})
 
 
-def programme_dominates() -> Answer:
+def programme_dominates(rows: Rows) -> Answer:
     """R08: on each data set the share of the programme's step in the baseline's time, and what the baseline costs.
 
     It is expensive if it takes many times as long as the exact solver of the same problem."""
-    times, step = (our_times(full(TIMES, protocol=SUMMED), metric) for metric in ("training time", "solver, SDP"))
+    times, step = (our_times(rows(TIMES, protocol=SUMMED), metric) for metric in ("training time", "solver, SDP"))
     share, slower = step.loc[PROGRAMME] / times.loc[PROGRAMME], times.loc[PROGRAMME] / times.loc[EXACT]
     good = (share > rule("R08", "share of the time")) & (slower >= rule("R08", "times as long"))
     named = {"share of the SDP": share, "times the exact solver": slower}
@@ -286,7 +300,9 @@ def programme_dominates() -> Answer:
 
 def fairer_overall() -> Outcome:
     """X06: MMD^2 strictly lowest, over all rows of the four tables."""
-    lower, mine = (pd.concat([strictly_lowest(source(name)) for name in TABLES]) for source in (printed, ours))
+    lower, mine = (
+        pd.concat([strictly_lowest(source(name)) for name in TABLES]) for source in (printed, partial(ours, full))
+    )
     numbers = {"strictly lowest, printed": f"{lower.sum()} of {len(lower)}"}
     numbers["strictly lowest, ours"] = f"{mine.sum()} of {len(mine)}"
     return (claim_rules.FIRST if lower.all() else claim_rules.PART if lower.any() else claim_rules.SECOND), numbers
@@ -345,7 +361,7 @@ CLAIMS = {
         "R23": partial(sizes, "R23"),
         "R24": two_algorithms,
         # The text that we have of the paper has captions only.
-        "R25": lambda: Answer(None, {"numbers of the figure": 0}, NOT_JUDGED),
+        "R25": lambda _: Answer(None, {"numbers of the figure": 0}, NOT_JUDGED),
     },
     TIMES: {
         "R06": cubic_time,

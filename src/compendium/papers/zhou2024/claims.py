@@ -6,29 +6,29 @@ import numpy as np
 import pandas as pd
 
 from ... import claim_rules, data, paths
-from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, Numbers, Outcome, Source, rule
-from ...store import MissingNumbersError, full, read_results
+from ...claim_rules import HOLDS, IN_PART, NOT_SO, Answer, Claim, Numbers, Outcome, Rows, Source, rule
+from ...store import MissingNumbersError
 from . import arithmetic, kernels, theorems
 from .protocol import METRICS, NAMES
 from .readings import METHODS, SEVERAL, printed
 
 
-def ours() -> pd.DataFrame:
+def ours(rows: Rows) -> pd.DataFrame:
     """Our means in the form of :func:`printed`, for data sets with a number for every printed cell."""
-    rows = read_results("zhou2024-table", protocol="released", metric=METRICS, method=METHODS)
-    means = rows.groupby(["dataset", "method", "metric"], sort=False)["value"].mean().rename("mean").reset_index()
+    some = rows("zhou2024-table", protocol="released", metric=METRICS, method=METHODS)
+    means = some.groupby(["dataset", "method", "metric"], sort=False)["value"].mean().rename("mean").reset_index()
     complete = means.groupby("dataset")["mean"].transform(lambda v: v.notna().sum() == len(METHODS) * len(METRICS))
     found = means[complete.astype(bool)]
     if found.empty:
-        raise MissingNumbersError("No data set has all of our numbers. Run the experiment zhou2024-table.")
+        raise MissingNumbersError("no data set with all numbers of zhou2024-table")
     return found
 
 
-def _counted(metrics: tuple[str, ...], claimed: int) -> Answer:
+def _counted(metrics: tuple[str, ...], claim: str) -> Claim:
     """On how many of the six data sets FKKM is highest in each metric; in ours the same share of those available."""
 
     def told(source: Source) -> tuple[str, Numbers]:
-        cells = source()
+        cells, claimed = source(), rule(claim, "data sets")
         number, found, numbers = cells["dataset"].nunique(), set(), {}
         for metric in metrics:
             wide = cells[cells["metric"] == metric].pivot(index="dataset", columns="method", values="mean").round(3)
@@ -37,10 +37,10 @@ def _counted(metrics: tuple[str, ...], claimed: int) -> Answer:
             numbers[f"highest {metric}"] = f"{own} of {number} data sets"
         return found.pop() if len(found) == 1 else IN_PART, numbers
 
-    return claim_rules.judge_printed_and_ours(told, printed, ours)
+    return lambda rows: claim_rules.judge_printed_and_ours(told, printed, partial(ours, rows))
 
 
-def marks() -> Answer:
+def marks(_: Rows) -> Answer:
     """Z10: in every row the best value is bold and the second best underlined."""
     wrong, rows = [], printed().groupby(["dataset", "metric"], sort=False)
     for (dataset, metric), row in rows:
@@ -51,20 +51,20 @@ def marks() -> Answer:
     return Answer(None, numbers, NOT_SO if wrong else HOLDS)
 
 
-def converges() -> Answer:
+def converges(rows: Rows) -> Answer:
     """Z05: on synthetic problems, less where the objective of a stored run with twelve kernels on real data rises."""
-    answer = theorems.answer("Z05")
-    facts = read_results("zhou2024-multiple", protocol=f"{SEVERAL}: fit", method=("FMKKM", "FMKKM-f"))
+    answer = theorems.answer("Z05", rows)
+    facts = rows("zhou2024-multiple", protocol=f"{SEVERAL}: fit", method=("FMKKM", "FMKKM-f"))
     rises, converged = (facts.loc[facts["metric"] == name, "value"] for name in ("rises of the objective", "at rest"))
     numbers = {"real data, runs": len(rises), "real data, objective rises": int((rises > 0).sum(axis=0))}
     numbers["real data, converged"] = int(converged.sum(axis=0))
     return Answer(IN_PART if answer.here == HOLDS and (rises > 0).any() else answer.here, answer.numbers | numbers)
 
 
-def other_structure(datasets: tuple[str, ...] = ("jaffe", "mnist_usps")) -> Answer:
+def other_structure(rows: Rows, datasets: tuple[str, ...] = ("jaffe", "mnist_usps")) -> Answer:
     """Z11: pairs are set apart most by cluster in the standard kernel, and most by group in the fair one."""
     answers, numbers = [], {}
-    for dataset, some in full("zhou2024-kernels", "dataset", dataset=datasets).groupby("dataset"):
+    for dataset, some in rows("zhou2024-kernels", "dataset", dataset=datasets).groupby("dataset"):
         table, title = kernels.contrasts(some), NAMES.get(dataset, dataset)
         answers.append(table.abs().idxmax().to_dict() == {"standard": "cluster", "fair": "group"})
         values = table.T.stack().items()
@@ -76,8 +76,8 @@ def other_structure(datasets: tuple[str, ...] = ("jaffe", "mnist_usps")) -> Answ
 CLAIMS = {
     "zhou2024-theorems": {name: partial(theorems.answer, name) for name in theorems.CLAIMS} | {"Z05": converges},
     "zhou2024-table": {
-        "Z08": lambda: _counted(("Bal", "MNCE"), rule("Z08", "data sets")),
-        "Z09": lambda: _counted(("ACC", "NMI"), rule("Z09", "data sets")),
+        "Z08": _counted(("Bal", "MNCE"), "Z08"),
+        "Z09": _counted(("ACC", "NMI"), "Z09"),
         "Z10": marks,
     },
     "zhou2024-kernels": {"Z11": other_structure},

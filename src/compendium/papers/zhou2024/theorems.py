@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ... import store
-from ...claim_rules import Answer, by_truth, rule
+from ...claim_rules import Answer, Rows, by_truth, rule
 
 CLAIMS = ("Z01", "Z02", "Z03", "Z04", "Z05", "Z06", "Z07")
 DELTA = 0.05
@@ -53,8 +52,8 @@ def judge(claim: str, found: Mapping[str, float]) -> str:
     return by_truth(exact)
 
 
-def answer(claim: str) -> Answer:
-    """The answer of the stored search of a claim, with all that it counted."""
-    values = store.full("zhou2024-theorems", method=claim).set_index("metric")["value"]
+def answer(claim: str, rows: Rows) -> Answer:
+    """The answer of the search of a claim, with all that it counted."""
+    values = rows("zhou2024-theorems", method=claim).set_index("metric")["value"]
     found = {name: int(value) if value.is_integer() else value for name, value in values.items()}
     return Answer(judge(claim, found), found)

@@ -4,6 +4,7 @@ import importlib
 import json
 import re
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +13,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import edits, protocol, provenance, records, store
-from compendium.catalogue import experiment
-from compendium.data.fetch import fetch_file
+from compendium import edits, provenance, records, store, study
+from compendium.catalogue import PLAN, experiment
+from compendium.data.fetch import raw_file
+from compendium.engine import execute_cells, inspect_study
 from compendium.errors import FetchError
+from compendium.study import Study
 from evenspan.core.errors import ConfigurationError, ExecutionError, ResultError
+
+from ..conftest import CELLS
 
 FILES = ["toy-k10.csv", "toy-k10.json", "toy-k2.csv", "toy-k2.json"]
 
@@ -64,7 +69,7 @@ def test_results_read_back_as_they_were_and_what_rests_on_missing_ones_waits(fin
     more = {"method": ["PCA", "nobody's"]}
     assert set(store.full("toy-table", **more)["method"]) == {"PCA"}
     for missing in (partial(store.full, "toy-table", "method", **more), partial(store.full, "toy-table", k=1)):
-        with pytest.raises(store.MissingNumbersError, match="Not all is stored of toy-table"):
+        with pytest.raises(store.MissingNumbersError, match=r"no rows of toy-table with (method nobody's|k 1)"):
             missing()
     for path in finished.iterdir():
         path.unlink()
@@ -122,7 +127,7 @@ def test_what_was_made_of_other_data_does_not_count(toy_checkout):
     table = toy_checkout / "mine.csv"
     table.write_text("a,b\n1,2\n")
     entry, task = experiment("toy-table"), {"dataset": str(table), "k": 2, "method": "PCA"}
-    rows = records.whole(protocol.tidy({"%Var": 1.0}, protocol="released", **task))
+    rows = records.whole(records.tidy({"%Var": 1.0}, protocol="released", **task))
     path = store.record_path(entry, task)
     store.save(entry, task, rows, path, seconds=1.0)
     assert len(store.read_results("toy-table")) == 1
@@ -169,11 +174,11 @@ def test_a_failure_does_not_stop_the_others_and_is_told(results, monkeypatch, ru
 
 def test_what_cannot_be_run_is_refused(results):
     with pytest.raises(ConfigurationError, match="no profile 'quick'"):
-        protocol.study("toy-table", profile="quick")
+        Study("toy-table", profile="quick")
     with pytest.raises(ConfigurationError, match="same name 'k2-fair_pca'"):
-        protocol.study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
+        Study("toy-table").run(judged, [{"k": 2, "method": "Fair PCA"}, {"k": 2, "method": "fair pca"}])
     with pytest.raises(ExecutionError, match=r"no unit gave a number \(ZeroDivisionError: division by zero\)"):
-        protocol.study("toy-table", k=2).run(lambda k: 1 / 0, [{"k": 2}])
+        Study("toy-table", k=2).run(lambda k: 1 / 0, [{"k": 2}])
 
 
 # -- what a run computes, and what it reads -----------------------------------------------------------------------
@@ -181,35 +186,27 @@ def test_what_cannot_be_run_is_refused(results):
 
 def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finished, shift, monkeypatch):
     entry = experiment("toy-table")
-    space = protocol.cells(entry, {"k": 2})
+    space = execute_cells(entry, {"k": 2})
     assert space["study"].note().startswith("Computed now: 24 of 24 numbers (")
     assert space["study"].note().endswith(" s). Of 24 that are stored as well all are equal.")
     assert set(space["results"]["source"]) == {"computed"}
     shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
-    space = protocol.cells(entry, {"k": 2})
+    space = execute_cells(entry, {"k": 2})
     assert "1 DIFFER by more than is allowed, most at toy PCA 2" in space["study"].note()
     shown = space["results"].query("method == 'PCA'")["value"]
     assert sorted(shown) == sorted(judged(2, "PCA")["value"]), "what was computed is shown, whatever is stored"
     monkeypatch.setenv(records.BUDGET, "-1")
-    monkeypatch.setattr(protocol, "CHEAP", -1)  # nothing fits in
-    space = protocol.cells(entry, {"k": 2})
+    monkeypatch.setattr(study, "CHEAP", -1)  # nothing fits in
+    space = execute_cells(entry, {"k": 2})
     assert set(space["results"]["source"]) == {"published"}
-    assert space["study"].note().endswith(" s). The others were stored by the full run.")
-    space = protocol.cells(entry, {"k": 2}, "full")
+    said = 'The others were stored by the full run: 3 units need about 0 s (set profile = "full").'
+    assert space["study"].note().endswith(said)
+    space = execute_cells(entry, {"k": 2}, "full")
     assert set(space["results"]["source"]) == {"published"}, "nothing was fitted in this run"
     monkeypatch.delenv(records.BUDGET)
     monkeypatch.setenv("FAKE_FAIL", "PCA")
     with pytest.raises(ValueError, match="PCA was told to fail"):
-        protocol.cells(entry, {"k": 2})
-
-
-def test_a_part_of_a_unit_is_filled_with_stored_rows(finished, monkeypatch):
-    monkeypatch.setenv(records.BUDGET, "-1")
-    monkeypatch.setattr(edits, "executed", list)
-    study = protocol.study("toy-table", k=2)
-    one = {"k": 2, "method": "PCA"}
-    rows = study.run(lambda k, method: judged(k, method).iloc[:2], [one], quick=[one])
-    assert rows["source"].value_counts().to_dict() == {"computed": 2, "published": 7}
+        execute_cells(entry, {"k": 2})
 
 
 def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_shown(finished, toy_checkout):
@@ -222,7 +219,7 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
     def edited(change, profile: str = "embedded", cells=others) -> dict:
         path.write_text(json.dumps(whole | {"cells": [*cells, run | {"source": change(source)}]}))
         try:
-            return protocol.cells(entry, {"k": 2}, profile)
+            return execute_cells(entry, {"k": 2}, profile)
         finally:
             path.write_text(real)
 
@@ -230,21 +227,21 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
         return source.replace("study.run(judged", "study.run(lambda k, method: judged(k, method)[:3]")
 
     for layout in (lambda s: f"# a remark\n\n{s}  # and another\n", lambda s: s.replace("over=[", "over=[\n    ")):
-        assert edited(layout)["study"].own == ""
+        assert edited(layout)["study"].edited_reason == ""
     for profile in ("full", "embedded"):
         space = edited(fewer, profile)
         assert space["study"].compared == [], "what these cells have stored is no published result"
-        assert space["study"].own == "cell 3 was edited (it begins with 'from compendium import protocol')"
+        assert space["study"].edited_reason == "a cell was edited: from compendium.study import Study"
         assert set(space["results"]["source"]) == {"computed"}
         assert len(space["results"]) == 9, "not one stored row"
     space = edited(lambda s: s.replace("for method in METHODS]", "for method in ['PCA', 'My method']]"))
     assert set(space["results"]["task"]) == {"k2-pca"}
     assert re.search(r"Missing: k2-my_method \(\w+Error: ", space["study"].note())
     space = edited(lambda s: s, cells=others[:1])
-    assert space["study"].own == "cells of the notebook were left out, or ran in another order"
+    assert space["study"].edited_reason == "cells of the notebook were left out, or ran in another order"
     assert set(space["results"]["source"]) == {"computed"}
-    space, full = (protocol.cells(entry, {"k": 3}, profile) for profile in ("embedded", "full"))
-    assert space["study"].own == "the setting is another one (k = 3)"
+    space, full = (execute_cells(entry, {"k": 3}, profile) for profile in ("embedded", "full"))
+    assert space["study"].edited_reason == "the setting is another one (k = 3)"
     assert sorted(full["results"]["value"].dropna()) == sorted(space["results"]["value"].dropna())
     assert len(list((toy_checkout / "_build" / "results" / "toy-table").glob("*.csv"))) == 2
     assert contents(finished) == before
@@ -252,20 +249,98 @@ def test_edited_cells_and_other_settings_are_computed_and_nothing_stored_is_show
 
 def test_data_that_are_not_at_hand_are_told_and_never_downloaded(finished, cache, make_entry, monkeypatch):
     entry = make_entry({"rows.csv": b"1,2"}, lambda name: f"http://127.0.0.1:9/{name}")
-    study = protocol.study("toy-table", k=5)
 
     def unit(k, method):
         if method == "PCA":
-            fetch_file(entry, "rows.csv")
+            raw_file(entry, "rows.csv")
         return judged(k, method)
 
-    rows = study.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
+    run = Study("toy-table", k=5)
+    rows = run.run(unit, [{"k": 5, "method": name} for name in ("PCA", "Fair PCA")])
     assert set(rows["method"]) == {"Fair PCA"}
-    assert "Missing: k5-pca (toy: rows.csv is missing" in study.note()
+    assert "Missing: k5-pca (Data not at hand: toy. python -m compendium data fetch toy)." in run.note()
     assert not cache.exists()
-    protocol.study("toy-table", k=5, profile="full")
-    with pytest.raises(FetchError, match=r"could not be downloaded"):
-        fetch_file(entry, "rows.csv")
+    monkeypatch.setattr(edits, "executed", lambda: [CELLS["work"], CELLS["run"]])
+    run = Study("toy-table", k=2)
+    run.run(unit, [{"k": 2, "method": name} for name in ("PCA", "Fair PCA")])
+    why = "Data not at hand: toy. python -m compendium data fetch toy (1 units)"
+    assert f"The others were stored by the full run: {why}." in run.note()
+
+
+def test_a_full_run_downloads_what_raw_data_it_names(cache, make_entry, monkeypatch, toy_checkout):
+    entry = make_entry({"rows.csv": b"1,2"}, lambda name: f"http://127.0.0.1:9/{name}")
+    fetching = sys.modules["compendium.data.fetch"]
+    monkeypatch.setattr(fetching, "names", lambda: ("toy",))
+    monkeypatch.setattr(fetching, "entry", lambda name: entry)
+    with pytest.raises(FetchError, match=r"could not be downloaded from http\S+ \(\w+\);") as refused:
+        Study("toy-table", profile="full")
+    assert len(str(refused.value)) < 400, "no dump of a network library"
+    Study("toy-table"), Study("toy-table", profile=PLAN)
+
+
+# -- what a kernel may have changed -------------------------------------------------------------------------------
+
+
+def test_parameters_that_changed_since_the_study_was_made_are_an_error(finished, monkeypatch):
+    kernel = {"dataset": "toy", "k": 2, "profile": "embedded", "scale": 1.5}
+    monkeypatch.setattr(edits, "namespace", lambda: kernel)
+    run = Study("toy-table", dataset="toy", k=2, profile="embedded")
+    units = [{"k": 2, "method": "PCA"}]
+    assert len(run.run(judged, units)) == 9
+    kernel["scale"] = 7.0  # the study was not made with it
+    run.run(judged, units)
+    kernel["k"] = 3
+    with pytest.raises(ConfigurationError, match=r"k = 3 in this kernel, but .* with k = 2\. Run the cell with Study"):
+        run.run(judged, units)
+
+
+def test_an_edited_module_of_the_readers_is_another_run(finished, toy_checkout, monkeypatch):
+    (toy_checkout / "mine.py").write_text("SHIFT = 0.0\n")
+    monkeypatch.setattr(edits, "executed", lambda: ["import mine"])
+    monkeypatch.setitem(sys.modules, "mine", importlib.import_module("mine"))
+
+    def sources() -> set[str]:
+        return set(Study("toy-table", k=2, profile="full").run(judged, [{"k": 2, "method": "PCA"}])["source"])
+
+    assert [sources(), sources()] == [{"computed"}, {"stored"}]
+    (toy_checkout / "mine.py").write_text("SHIFT = 9.0\n")
+    assert sources() == {"computed"}
+
+
+def test_files_that_differ_from_the_commit_are_named_beside_stored_numbers(finished, monkeypatch):
+    monkeypatch.setattr(provenance, "changed_files", lambda: ("src/evenspan/representation/fair_pca.py",))
+    text = "These files differ from the commit, and stored numbers may not be theirs: src/evenspan/representation/fair"
+    entry = experiment("toy-table")
+    assert text not in execute_cells(entry, {"k": 2})["study"].note(), "everything was computed"
+    monkeypatch.setenv(records.BUDGET, "-1")
+    assert text in execute_cells(entry, {"k": 2})["study"].note()
+
+
+@pytest.mark.parametrize(
+    ("ran", "said"),
+    [
+        (["a = 1", "study.run(a)"], []),
+        (["a = 1", "a = 1", "study.run(a)", "print(a)", "study.run(a)"], []),
+        (["a = 1", "results.head()", "study.run(a)"], ["an extra cell ran: results.head()"]),
+        (["a = 1", "study.run(a)", "print(study.note())", "study.run(a)"], ["an extra cell ran: print(study.note())"]),
+        (["a = 12", "study.run(a)"], ["a cell was edited: a = 12"]),
+        (["a = 1", "study.run(a + 1)"], ["a cell was edited: study.run(a + 1)"]),
+        (["study.run(a)"], ["a cell was left out: a = 1"]),
+    ],
+)
+def test_what_ran_is_named_by_its_first_line(ran, said, monkeypatch):
+    entry, cells = experiment("rathore2025-tables"), ["a = 1", "study.run(a)", "print(a)"]
+    monkeypatch.setattr(edits, "_code_cells", lambda entry: cells)
+    monkeypatch.setattr(edits, "committed_cells", lambda entry: list(map(edits.digest_of, cells)))
+    monkeypatch.setattr(edits, "executed", lambda: ran)
+    assert edits.differences_from_committed(entry) == said
+
+
+def test_a_notebook_is_inspected_without_computing(finished, monkeypatch):
+    monkeypatch.setenv("FAKE_FAIL", "PCA")
+    found = inspect_study(experiment("toy-table"), {"k": 2})
+    assert (list(found.units), found.seed) == (["k2-pca", "k2-fair_pca", "k2-fair_pca_s_0.5"], 7)
+    assert found.note() == "3 units; nothing was computed."
 
 
 def test_layout_is_no_edit_and_what_a_loop_repeats_is_one():
