@@ -139,7 +139,7 @@ class Problem:
 
     def __init__(self, data: str | ClusterData):
         self.name = data if isinstance(data, str) else data.name
-        self._given, self.kept = data, {}
+        self._given, self.cache = data, {}
 
     @cached_property
     def data(self) -> ClusterData:
@@ -169,22 +169,22 @@ def problem(dataset: str, groups: str = "", classes: str = "", n_clusters: int =
 Given = Callable[[Problem], object]
 
 
-def kept(key: object) -> Callable[[Given], Given]:
-    """A decorator for what is made once for a problem."""
+def cached_per_problem(*key: object) -> Callable[[Given], Given]:
+    """A decorator for what is made once for a problem; the key has its name and all arguments that it depends on."""
 
     def decorated(make: Given) -> Given:
         @wraps(make)
         def given(problem: Problem):
-            if key not in problem.kept:
-                problem.kept[key] = make(problem)
-            return problem.kept[key]
+            if key not in problem.cache:
+                problem.cache[key] = make(problem)
+            return problem.cache[key]
 
         return given
 
     return decorated
 
 
-@kept("features")
+@cached_per_problem("features")
 def features(problem: Problem) -> np.ndarray:
     """Rows for the methods of points; where the features are sparse or not published, a factor of their kernel."""
     data = problem.data
@@ -199,7 +199,7 @@ def features(problem: Problem) -> np.ndarray:
 def kernel(number: int) -> Given:
     """One of the twelve kernels: the published one, or made from the features."""
 
-    @kept(number)
+    @cached_per_problem("kernel", number)
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
         return base_kernel(X, number) if kernels is None else np.array(kernels[number - 1], float)
@@ -210,7 +210,7 @@ def kernel(number: int) -> Given:
 def stack(above: int) -> Given:
     """All twelve kernels (m, n, n), of more than so many points in single precision."""
 
-    @kept("stack")
+    @cached_per_problem("stack", above)
     def given(problem: Problem) -> np.ndarray:
         X, kernels = problem.data.X, problem.data.kernels
         dtype = np.float32 if problem.data.n > above else np.float64
@@ -226,13 +226,13 @@ def stack(above: int) -> Given:
 
 def average(above: int) -> Given:
     """The mean of these kernels, in double precision."""
-    return kept("average")(lambda problem: stack(above)(problem).mean(axis=0, dtype=np.float64))
+    return cached_per_problem("average", above)(lambda problem: stack(above)(problem).mean(axis=0, dtype=np.float64))
 
 
 def graph(neighbours: int, number: int) -> Given:
     """The symmetric graph of nearest neighbours; where features are not published, of neighbours by a kernel."""
 
-    @kept("graph")
+    @cached_per_problem("graph", neighbours, number)
     def given(problem: Problem):
         if problem.data.X is None:
             return kernel_neighbour_graph(kernel(number)(problem), neighbours)

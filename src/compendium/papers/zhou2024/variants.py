@@ -16,7 +16,7 @@ from ... import data
 from ...data import clustering_files as files
 from ...data.credit_card import EACH, credit_card_arrays
 from . import protocol
-from .protocol import LINEAR, Given, MostBalanced, Problem, features, kept, kernel
+from .protocol import LINEAR, Given, MostBalanced, Problem, cached_per_problem, features, kernel
 
 #: The kernel of the fixed settings, and where a quadratic kernel stands in the stack.
 KERNEL, QUADRATIC = 7, 4
@@ -53,7 +53,7 @@ def unscaled(problem: Problem):
     return credit_card_arrays(data.table("credit_card"), EACH, unit_length=False)[0]
 
 
-@kept("unscaled kernel")
+@cached_per_problem("unscaled kernel")
 def unscaled_kernel(problem: Problem) -> np.ndarray:
     """Kernel 7 of these rows."""
     return base_kernel(unscaled(problem), KERNEL)
