@@ -252,24 +252,6 @@ def browser(absent):
 
 
 @pytest.fixture
-def reads(monkeypatch):
-    """A function that puts rows in the place of the stored ones that a module reads; columns choose among them."""
-
-    def put(module, rows):
-        def read(experiment, **where):
-            found = rows[experiment] if isinstance(rows, dict) else rows
-            for column, wanted in where.items():
-                found = found[found[column].isin([wanted] if isinstance(wanted, str | int | float) else list(wanted))]
-            return found
-
-        assert {"read_results", "full"} & set(vars(module)), f"{module.__name__} reads stored rows in another way"
-        monkeypatch.setattr(module, "read_results", read, raising=False)
-        monkeypatch.setattr(store, "read_results", read)  # that of store.full
-
-    return put
-
-
-@pytest.fixture
 def given_rows():
     """A function that makes what a claim asks for rows of a frame, or of one frame for each experiment."""
 

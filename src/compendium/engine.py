@@ -158,7 +158,8 @@ def execute_cells(
                     raise error
                 if not to_the_end and getattr(shell.user_ns.get("study"), "units", None):
                     break
-        return shell.user_ns | {"page": notebook}
+        shell.user_ns["page"] = notebook
+        return shell.user_ns
 
 
 def inspect_study(entry: Experiment, setting: Mapping[str, object]):

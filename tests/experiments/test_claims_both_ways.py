@@ -2,7 +2,6 @@
 
 import fnmatch
 import itertools
-import sys
 import zlib
 from pathlib import Path
 
@@ -172,26 +171,23 @@ def chosen(rows: pd.DataFrame, where: dict) -> pd.Series:
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted[0])
-def test_an_answer_follows_the_stored_rows(planted, monkeypatch):
+def test_an_answer_follows_the_rows(planted):
     claim, *changes, answer = planted
-    function, read = claims.registered()[claim][1], store.read_results
+    function = claims.registered()[claim][1]
 
-    def changed(experiment: str, **which) -> pd.DataFrame:
-        rows = read(experiment, **which)
+    def changed(experiment: str, *every: str, **which) -> pd.DataFrame:
+        rows = store.read_results(experiment, **which)
         for where, value in zip(changes[::2], changes[1::2], strict=True):
             some = chosen(rows, where)
             made = value(rows) if callable(value) else value
             rows = rows[~some] if value is None else rows.assign(value=rows["value"].mask(some, made))
-        return rows
+        return store.complete(rows, experiment, *every, **which)
 
-    monkeypatch.setattr(store, "read_results", changed)  # that of store.full
-    module = sys.modules[getattr(function, "func", function).__module__]
-    monkeypatch.setattr(module, "read_results", changed, raising=False)
     if answer == MISSING:
         with pytest.raises(MissingNumbersError):
-            function()
+            function(changed)
     else:
-        assert function().here == answer
+        assert function(changed).here == answer
 
 
 def test_every_claim_that_reads_results_is_planted_with_another_answer():
@@ -204,9 +200,9 @@ def test_one_algorithm_under_two_names_would_be_noticed(monkeypatch):
     """R24: forms without a cap, and with one."""
     right = rathore2025_claims.search_reference
     monkeypatch.setattr(rathore2025_claims, "TABLES", {name: TABLES[name] for name in ("obesity", "npha")})
-    assert rathore2025_claims.two_algorithms().here == HOLDS
+    assert rathore2025_claims.two_algorithms(store.full).here == HOLDS
     monkeypatch.setattr(rathore2025_claims, "search_reference", lambda family, capped: right(family, False))
-    assert rathore2025_claims.two_algorithms().here == NOT_SO
+    assert rathore2025_claims.two_algorithms(store.full).here == NOT_SO
 
 
 #: Printed answers that no other order of the printed numbers moves, with the reason.
@@ -242,7 +238,7 @@ def not_asked(*given):
 def moved(function, right: str) -> bool:
     """Whether there is another printed answer now; none at all, because noise cannot be read, is not another one."""
     try:
-        answer = function().printed
+        answer = function(store.full).printed
     except (ResultError, TypeError, ValueError, KeyError, IndexError, np.linalg.LinAlgError):
         return False
     return answer in {HOLDS, IN_PART, NOT_SO} - {right}

@@ -241,13 +241,13 @@ def searches(cells_of):
         ("K13", {"demographic_parity_difference": lambda prediction, groups: 0.0}),
     ],
 )
-def test_searches_hold_and_would_notice(searches, claim, wrong, monkeypatch, reads):
+def test_searches_hold_and_would_notice(searches, claim, wrong, monkeypatch, given_rows):
     asked = {claim: function for answered in claims.CLAIMS.values() for claim, function in answered.items()}
     for given, expected in (({}, "holds"), (wrong, "does not hold")):
         for name, one in given.items():
             monkeypatch.setitem(searches, name, one)
-        reads(claims, pd.DataFrame(searches["searched"](claim)))
-        assert asked[claim]().here == expected
+        rows = given_rows(pd.DataFrame(searches["searched"](claim)))
+        assert asked[claim](rows).here == expected
 
 
 def test_x15_waits_for_the_printed_shares(monkeypatch):

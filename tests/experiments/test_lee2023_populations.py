@@ -85,7 +85,7 @@ def test_the_phases_are_those_of_the_estimator(small):
     assert subspace_sine(estimator.components_.T, power.basis) < 1e-9
 
 
-def test_errors_fall_at_the_rates_of_the_theory_and_the_verdict_can_fail(small, notebook, reads):
+def test_errors_fall_at_the_rates_of_the_theory_and_the_verdict_can_fail(small, notebook, given_rows):
     found = [tidied(notebook["slopes"](small, which), small, protocol="slopes") for which in protocol.EXPERIMENTS]
     slope_rows = pd.concat(found)
     table = readings.slopes(slope_rows).set_index(["experiment", "metric", "sizes"])["slope"]
@@ -98,8 +98,7 @@ def test_errors_fall_at_the_rates_of_the_theory_and_the_verdict_can_fail(small, 
     value, fair = slope_rows["value"], slope_rows["metric"] == "eps_f"
     flat, steep = value * slope_rows["size"] ** 1.2, value.where(~fair, value / slope_rows["size"])
     for values, answer in ((value, "holds"), (flat, "does not hold"), (steep, "holds in part")):
-        reads(claims, slope_rows.assign(value=values))
-        assert claims.rates().here == answer
+        assert claims.rates(given_rows(slope_rows.assign(value=values))).here == answer
 
 
 def test_a_block_without_a_group_destroys_what_the_released_program_learnt(small):
@@ -158,6 +157,7 @@ def searched(cells_of, monkeypatch):
         ("L03", claims.equal_means, {}, "does not hold"),
     ],
 )
-def test_every_search_has_its_answer_and_can_come_out_the_other_way(claim, answers, changed, answer, searched, reads):
-    reads(claims, searched(claim, **changed))
-    assert answers().here == answer
+def test_every_search_has_its_answer_and_can_come_out_the_other_way(
+    claim, answers, changed, answer, searched, given_rows
+):
+    assert answers(given_rows(searched(claim, **changed))).here == answer

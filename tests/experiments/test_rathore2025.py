@@ -113,13 +113,12 @@ def test_printed_numbers_that_cannot_be():
         ("R05", "joint_diagonalise", lambda S, mode="", **given: joint_diagonalise(S, "orthogonal", **given), "holds"),
     ],
 )
-def test_what_is_planted_is_noticed(cells_of, reads, monkeypatch, claim, name, planted, answer):
+def test_what_is_planted_is_noticed(cells_of, given_rows, monkeypatch, claim, name, planted, answer):
     space = cells_of(claims.THEOREMS, datasets="npha", pairs=2)
     monkeypatch.setitem(space, name, planted)
     monkeypatch.setattr(theorems, name, planted, raising=False)
     rows = space["on_data"]("npha") if claim == "R05" else space["CLAIMS"][claim]()
-    reads(claims, whole(pd.DataFrame(rows)))
-    assert claims.CLAIMS[claims.THEOREMS][claim]().here == answer
+    assert claims.CLAIMS[claims.THEOREMS][claim](given_rows(whole(pd.DataFrame(rows)))).here == answer
 
 
 def test_the_counterexample_and_the_search():
