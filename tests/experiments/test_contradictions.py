@@ -61,7 +61,8 @@ def test_every_description_has_one_check_two_sides_and_no_outcome():
 
 def test_the_weakest_of_the_answers_to_claims_decides(monkeypatch):
     given = {"C1": None, "C2": Answer(HOLDS, "other")}
-    monkeypatch.setattr(contradictions, "registered", lambda: {name: ("", lambda rows, n=name: given[n]) for name in given})
+    known = {name: ("", lambda rows, n=name: given[n]) for name in given}
+    monkeypatch.setattr(contradictions, "registered", lambda: known)
     for answer, outcome in ((HOLDS, FIRST), (IN_PART, BOTH), (NOT_SO, SECOND), ("not computable", UNDECIDED)):
         given["C1"] = Answer(answer, "computed", NOT_SO)
         assert contradictions.by_claims(ROW) == (outcome, f"computed (Claim C1: {answer}.) More.")

@@ -17,6 +17,7 @@ from ..ledger.claims import ANSWERS, badge, claims, claims_of_run
 from ..ledger.heat import mark
 from ..ledger.page import stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
+from ..ledger.table import published as printed_cells
 from ..ledger.verdicts import Kind, Result
 from ..store import units_at
 from ..study import Study
@@ -64,10 +65,10 @@ def table(rows: pd.DataFrame, *, caption: str, classes: str = "result-table") ->
 
 def published(experiment_id: str, dataset: str, k: int) -> pd.DataFrame | None:
     """The paper's own numbers for one data set and k as ``method, metric, mean, std``; None where it prints none."""
-    entry, rows = experiment(experiment_id), ledger()
+    entry, rows = experiment(experiment_id), printed_cells()
     named = rows["dataset"].isin(entry.published_datasets.get(dataset, ()))
-    cells = rows[rows["cell"].str.rpartition("/")[0].isin(entry.published) & named & (rows["k"] == str(k))]
-    numbers = {"mean": pd.to_numeric(cells["published"]), "std": pd.to_numeric(cells["published_std"])}
+    cells = rows[rows["stem"].isin(entry.published) & named & (rows["k"] == str(k))]
+    numbers = {"mean": pd.to_numeric(cells["value"]), "std": pd.to_numeric(cells["std"])}
     return cells[["method", "metric"]].assign(**numbers) if len(cells) else None
 
 
@@ -136,6 +137,17 @@ def archived(name: str) -> HTML:
 def claim_table(study: Study, ids: list[str]) -> HTML:
     """Claims of a paper with their answers; in a reader's own run with those that its own rows give."""
     judged = claims_of_run(ids, study)
+    if study.edited_reason:
+        judged["answer"] = judged["answer"].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
+    return _claims(judged)
+
+
+def claim_answers(ids: list[str]) -> HTML:
+    """Claims of a paper with the answers that the stored rows give."""
+    return _claims(claims(ids))
+
+
+def _claims(judged: pd.DataFrame) -> HTML:
     shown = pd.DataFrame(
         {
             "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
@@ -144,8 +156,6 @@ def claim_table(study: Study, ids: list[str]) -> HTML:
             "numbers": judged["evidence"].map(html.escape),
         }
     )
-    if study.edited_reason:
-        shown["answer"] = shown["answer"].str.replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
     return table(shown, caption="Claims and their computed answers")
 
 

@@ -50,7 +50,8 @@ def registered() -> dict[str, tuple[str, Claim]]:
 
 def badge(answer: str) -> str:
     """The mark of an answer."""
-    return f'<span class="{ANSWERS[answer].css}">{html.escape(answer)}</span>' if answer else "–"
+    mark = next((result for name, result in ANSWERS.items() if answer == name), Result.NO_TEST)
+    return f'<span class="{mark.css}">{html.escape(answer)}</span>' if answer else "–"
 
 
 def shown(numbers: Numbers | str) -> str:

@@ -116,6 +116,8 @@ def same_order_as_pca(rows: Rows) -> Answer:
     fair = readings.curve(rows("kleindessner2023-runtime", method="Fair PCA"))
     # The growth exponent of the ratio; the same order of time means 0, one more factor d would mean 1.
     slope = {f"growth exponent in d, n = {n:,}": value for (_, n), value in readings.growth(fair).items()}
+    if not slope:
+        raise MissingNumbersError("two numbers of features d with the same number of rows n")
     holds = max(slope.values()) < rule("K04", "growth") and fair["median"].max() < rule("K04", "times as long")
     ends = [fair["median"].min(), fair["median"].max()]
     return Answer(by_truth(holds), {"time / PCA, median, smallest and largest": ends} | slope)
