@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from compendium.data.fetch import fetch, fetch_file, present, verify
+from compendium.data.fetch import fetch, present, raw_file, verify
 from compendium.errors import FetchError
 
 BODY = bytes(range(250)) * 1000
@@ -43,7 +43,7 @@ def test_a_damaged_file_is_refused_by_loaders_and_replaced_by_fetch(server, toy)
     entry, folder = toy
     fetch(entry)
     (folder / "a.csv").write_bytes(BODY[:-1])
-    for loader in (lambda: fetch_file(entry, "a.csv"), lambda: verify(entry)):
+    for loader in (lambda: raw_file(entry, "a.csv"), lambda: verify(entry)):
         with pytest.raises(FetchError, match=r"a\.csv has wrong content \(249999 bytes[\s\S]*data fetch toy'"):
             loader()
     assert fetch(entry)[0].read_bytes() == BODY
@@ -55,9 +55,9 @@ def test_a_mirror_is_read_in_place_and_never_written(server, toy, cache, tmp_pat
     mirror.mkdir(parents=True)
     monkeypatch.setenv("EVENSPAN_DATA", str(mirror.parent))
     (mirror / "a.csv").write_bytes(BODY)
-    assert fetch_file(entry, "a.csv") == mirror / "a.csv"
+    assert raw_file(entry, "a.csv") == mirror / "a.csv"
     assert present(entry) == 1
-    for way in (fetch, verify, lambda entry: fetch_file(entry, "b.csv")):
+    for way in (fetch, verify, lambda entry: raw_file(entry, "b.csv")):
         with pytest.raises(FetchError, match=r"b\.csv is missing.*mirror: put the file there, or unset EVENSPAN_DATA"):
             way(entry)
     (mirror / "a.csv").write_bytes(BODY[:-1])

@@ -17,7 +17,7 @@ SHIPPED = [name for name in datasets.names() if datasets.entry(name).shipped]
 
 
 @pytest.mark.raw
-@pytest.mark.parametrize("name", [name for name in SHIPPED if name in raw_files.PROBES])
+@pytest.mark.parametrize("name", [name for name in SHIPPED if name in raw_files.READERS])
 def test_the_rows_in_the_repository_are_those_of_the_raw_files(name, raw):
     raw(name)
     ours, theirs = datasets.table(name), raw_files.read(name)
