@@ -14,7 +14,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from pybtex.database import parse_file
 from sphinx.search import IndexBuilder, WordStore
 
-from compendium import paths
+from compendium import method_styles, paths
 from compendium.book import api
 from compendium.catalogue import catalogue
 from compendium.ledger.heat import anchor

@@ -84,7 +84,7 @@ def test_a_run_says_how_far_it_is_from_what_is_stored(visit):
     write(page, 3, code.replace("ranks =", "moments = rathore2025.without_sex(dataset, moments)\nranks ="))
     done(page)
     page.get_by_role("button", name="Run page").click()
-    page.locator(".live-note", has_text="was edited").wait_for(timeout=120_000)
+    page.locator(".live-note", has_text="a cell was edited").wait_for(timeout=120_000)
     done(page)
     assert page.locator(".tab .live-own table", has_text="Squared distance").first.inner_text() != before
 
