@@ -127,7 +127,8 @@ def weight_trades(rows: Rows) -> Answer:
     """K06: accuracy and disparity rise with lambda, and a small one hides the second block from a regularised model.
 
     Control: with the printed weight and hardly any regularisation it is not hidden."""
-    found = reductions.curves(rows(COMPARISON))
+    wanted = ["accuracy", reductions.DP, EO, reductions.SCORES]
+    found = reductions.curves(rows(COMPARISON, "metric", metric=wanted))
     lines, use = reductions.trends(found[~reductions.constant(found)]), reductions.hidden(found)
     lines = lines[(lines["goal"] == "DP") & (lines["runs"] > 1)]  # one run at full size only checks the reduced panel
     if lines.empty or set(use["classifier"]) != {LOGISTIC, LOOSE}:

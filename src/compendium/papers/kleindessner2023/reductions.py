@@ -195,7 +195,8 @@ def trends(found: pd.DataFrame) -> pd.DataFrame:
             row[f"tau of {name}"] = np.nan_to_num(line["parameter"].corr(values, method="kendall"))
             row |= {f"{name} at 0": values.iloc[0], f"{name} at 1": values.iloc[-1]}
         rows.append(row)
-    return pd.DataFrame(rows)
+    ends = [f"{name} {what}" for name in ("accuracy", "violation") for what in ("at 0", "at 1")]
+    return pd.DataFrame(rows, columns=[*CURVE, "runs", "tau of accuracy", "tau of violation", *ends])
 
 
 def hidden(found: pd.DataFrame) -> pd.DataFrame:
@@ -204,6 +205,7 @@ def hidden(found: pd.DataFrame) -> pd.DataFrame:
     As a ``share`` of the gap at lambda = 1. Without the second block the gap is 0."""
     some = found[(found["method"] == "Fair PCA") & (found["goal"] == "DP") & found[SCORES].notna()]
     wide = some.pivot(index=["dataset", "classifier", "weight"], columns="parameter", values=SCORES)
+    wide = wide.reindex(columns=[SMALL, 1.0]).dropna()  # a run of one's own may have other values of lambda
     return (wide[SMALL] / wide[1.0]).rename("share").reset_index()
 
 
