@@ -4,10 +4,10 @@ import pandas as pd
 
 from ...claim_rules import FIRST, IN_PART, PART, SECOND, Answer, Outcome, Rows, by_parts, by_truth, rule, unjudged
 from ...data.portraits import CELEBA_SIZE, CELEBA_TRAIN
-from ...store import full
+from ...store import MissingNumbersError, full
 from . import images
 from .protocol import ABSOLUTE, BOTH, EXACT, FACTORS, GIVEN, ORDERS, SIGNED, order_name
-from .readings import growth_table, slopes_beyond, special_table
+from .readings import BEYOND, growth_table, slopes_beyond, special_table
 
 LEARNABILITY, IMAGES, SEARCHES = "lee2023-learnability", "lee2023-images", "lee2023-theorems"
 MAIN = "gap-controlled"
@@ -59,9 +59,18 @@ def learnable(rows: Rows) -> Answer:
     return Answer(found.here if found.here == without.here else IN_PART, {**found.numbers, **without.numbers})
 
 
+def _slopes(runs: pd.DataFrame, lines: list[tuple[str, str]]) -> pd.DataFrame:
+    """Slopes of some experiments and measures on the population with prescribed gaps; refuses where one is unknown."""
+    table = slopes_beyond(runs).reindex([(MAIN, *line) for line in lines]).loc[MAIN]
+    if unknown := [", ".join(line) for line in lines if table.loc[line, ["slope", "low", "high"]].isna().any()]:
+        raise MissingNumbersError(f"two sizes from {BEYOND} rows on for the slope of {'; '.join(unknown)}")
+    return table
+
+
 def rates(rows: Rows) -> Answer:
     """Of L03: both gaps fall with the samples, at the rates of the theory, on the population with prescribed gaps."""
-    table, done, numbers = slopes_beyond(rows(LEARNABILITY, protocol="slopes", dataset=MAIN)).loc[MAIN], [], {}
+    lines = [(EXACT, "eps_f"), (BOTH, "eps_f"), (GIVEN, "eps_o"), (BOTH, "eps_o")]
+    table, done, numbers = _slopes(rows(LEARNABILITY, protocol="slopes", dataset=MAIN), lines), [], {}
     for metric, experiment in (("eps_f", EXACT), ("eps_o", GIVEN)):
         lowest, highest = (rule("L03", f"slope of {metric}, {end}") for end in ("lowest", "highest"))
         done.append(lowest <= table.loc[(experiment, metric), "slope"] <= highest)
@@ -77,7 +86,7 @@ def sample_size(rows: Rows) -> Answer:
 
     Where a gap gets smaller, the blocks of its phase are made more in proportion: one power of the exponent."""
     runs = rows(LEARNABILITY, "protocol", protocol=["slopes", *(f"growth in {name}" for name in FACTORS)])
-    fitted, table = slopes_beyond(runs).loc[MAIN], growth_table(runs)
+    fitted, table = _slopes(runs, [(EXACT, "eps_f"), (GIVEN, "eps_o")]), growth_table(runs)
     bound, room = rule("L04", "exponent of 1/eps"), rule("L04", "tolerance")
     lowest = {name: -1.0 / fitted.loc[(which, name), "low"] for which, name in ((EXACT, "eps_f"), (GIVEN, "eps_o"))}
     verdicts = [0.0 < value <= bound + room for value in lowest.values()]
@@ -88,9 +97,10 @@ def sample_size(rows: Rows) -> Answer:
 
 def _sines(rows: Rows) -> pd.DataFrame:
     """Median sine of the angle to the eigenvectors by either reading of "top", a line for each case."""
-    found = special_table(rows(LEARNABILITY, protocol="order of eigenvalues"), "order of eigenvalues")
+    cases, protocol = [order_name(*case) for case in ORDERS], "order of eigenvalues"
+    found = special_table(rows(LEARNABILITY, "dataset", protocol=protocol, dataset=cases), protocol)
     wide = found.pivot(index="dataset", columns="metric", values="median")
-    return wide.loc[[order_name(*case) for case in ORDERS], [SIGNED, ABSOLUTE]]
+    return wide.loc[cases, [SIGNED, ABSOLUTE]]
 
 
 def top_eigenvectors(rows: Rows) -> Answer:
