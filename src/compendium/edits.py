@@ -21,7 +21,7 @@ from .catalogue import Experiment
 
 #: What the cell of a notebook calls that runs its units.
 RUNS_UNITS = "study.run("
-#: From how much on, from 0 to 1, an unknown cell counts as an edit of one that did not run.
+#: From how much on, from 0 to 1, an unknown cell counts as an edit of one of the notebook.
 ALIKE = 0.6
 
 
@@ -71,9 +71,10 @@ def differences_from_committed(entry: Experiment) -> list[str]:
     for digest, source in ran.items():
         if digest in known:
             continue
-        closest = max(waiting, key=lambda one: _likeness(source, waiting[one]), default="")
-        if digest in here or (closest and _likeness(source, waiting[closest]) >= ALIKE):
-            waiting.pop(closest if digest not in here else digest, None)
+        # A cell may have run as it was before it was edited; of two that are as like, one that did not run is meant.
+        closest = max(here, key=lambda one: (_likeness(source, here[one]), one in waiting), default="")
+        if digest in here or (closest and _likeness(source, here[closest]) >= ALIKE):
+            waiting.pop(closest, None)
             found.append(f"a cell was edited: {_first_line(source)}")
         else:
             found.append(f"an extra cell ran: {_first_line(source)}")
@@ -89,7 +90,7 @@ def differences_from_committed(entry: Experiment) -> list[str]:
 def _likeness(one: str, other: str) -> float:
     """How much two cells have in common, from 0 to 1."""
     matcher = SequenceMatcher(None, one.splitlines(), other.splitlines(), autojunk=False)
-    return max(matcher.ratio(), SequenceMatcher(None, one, other, autojunk=False).quick_ratio() * 0.8)
+    return max(matcher.ratio(), SequenceMatcher(None, one, other, autojunk=False).ratio() * 0.8)
 
 
 def _first_line(source: str) -> str:

@@ -324,6 +324,7 @@ def test_files_that_differ_from_the_commit_are_named_beside_stored_numbers(finis
         (["a = 1", "results.head()", "study.run(a)"], ["an extra cell ran: results.head()"]),
         (["a = 1", "study.run(a)", "print(study.note())", "study.run(a)"], ["an extra cell ran: print(study.note())"]),
         (["a = 12", "study.run(a)"], ["a cell was edited: a = 12"]),
+        (["a = 1", "study.run(a)", "a = 12", "study.run(a)"], ["a cell was edited: a = 12"]),
         (["a = 1", "study.run(a + 1)"], ["a cell was edited: study.run(a + 1)"]),
         (["study.run(a)"], ["a cell was left out: a = 1"]),
     ],
