@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import io
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 
 from ipykernel.jsonutil import encode_images, json_clean
@@ -133,14 +134,16 @@ papermill_engines.register(InThisProcess.name, InThisProcess)
 @contextlib.contextmanager
 def _own_shell() -> Iterator[Shell]:
     """A shell for the cells of one notebook, of which there may be several in a process, one after the other."""
-    main, shell = sys.modules["__main__"], Shell.instance()
-    atexit.unregister(shell.atexit_operations)  # it would empty what the cells defined
-    try:
-        yield shell
-    finally:
-        shell.restore_sys_module_state()
-        Shell.clear_instance()
-        sys.modules["__main__"] = main
+    main = sys.modules["__main__"]
+    with tempfile.TemporaryDirectory() as room:  # a home folder may be missing, or not to be written to
+        shell = Shell.instance(ipython_dir=room)
+        atexit.unregister(shell.atexit_operations)  # it would empty what the cells defined
+        try:
+            yield shell
+        finally:
+            shell.restore_sys_module_state()
+            Shell.clear_instance()
+            sys.modules["__main__"] = main
 
 
 def execute_cells(
