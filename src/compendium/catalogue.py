@@ -75,6 +75,7 @@ class Experiment(Entry):
     choices: dict[str, tuple[Scalar, ...]] = {}
     executions: dict[str, dict[str, Scalar]]
     without_page: dict[str, dict[str, Scalar]] = {}
+    small: dict[str, dict[str, Scalar]] = {}
     published: Texts = ()
     published_datasets: dict[str, Texts] = {}
     published_protocols: dict[str, str] = {"": "released"}
@@ -99,8 +100,8 @@ class Experiment(Entry):
 
     @property
     def runs(self) -> dict[str, dict[str, Scalar]]:
-        """All runs of the full profile: those of the pages, and those without a page."""
-        return self.executions | self.without_page
+        """All runs of the full profile: those of the pages, those without a page, and small ones."""
+        return self.executions | self.without_page | self.small
 
     @property
     def room(self) -> str:

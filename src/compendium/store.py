@@ -20,6 +20,9 @@ from evenspan.core.errors import ResultError
 from . import paths, provenance, records
 from .catalogue import Experiment, experiment, task_id
 
+#: Where units of small executions are stored, below those of their experiment.
+SMALL = "small"
+
 
 class MissingNumbersError(ResultError):
     """Numbers that a claim, a finding or a contradiction needs are not there: it is not judged, and this is why."""
@@ -169,8 +172,12 @@ def cells_of(experiment_id: str) -> Path:
     return paths.results(experiment_id).with_suffix(".cells")
 
 
-def record_path(entry: Experiment, task: Mapping[str, object]) -> Path:
-    """The record that holds a unit: that of the execution to which it belongs, or of its data set."""
+def record_path(entry: Experiment, task: Mapping[str, object], execution: str | None = None) -> Path:
+    """The record that holds a unit: that of the execution to which it belongs, or of its data set.
+
+    Those of small executions are kept apart, so that neither ledger nor claims read them."""
+    if execution in entry.small:
+        return paths.results(entry.id, SMALL, f"{execution}.json")
     # The method of a unit is one of the notebook's; the parameter of that name is a reader's own.
     shared = {name: value for name, value in task.items() if name in entry.parameters and name != "method"}
     fitting = [one for one in entry.executions if shared.items() <= entry.execution(one).items()]

@@ -96,6 +96,11 @@ class Study:
         return self.entry.execution_for(self.setting) is not None
 
     @property
+    def alone(self) -> bool:
+        """Whether tables, claims and sentences stand on the rows of this run only: a reader's own, or a small one."""
+        return bool(self.edited_reason) or self.entry.execution_for(self.setting) in self.entry.small
+
+    @property
     def budget(self) -> float:
         """Seconds that a run as published computes."""
         return float(os.environ.get(records.BUDGET, BUDGET))
@@ -201,7 +206,7 @@ class Study:
 
     def took(self, name: str) -> float:
         """Seconds that the full run took for a unit; 0 if it is not stored."""
-        unit = store.units_at(store.record_path(self.entry, self.units[name])).get(name)
+        unit = store.units_at(self._published_path(name)).get(name)
         return float(unit.record["seconds"]) if unit else 0.0
 
     def stored(self, name: str) -> store.Unit | None:
@@ -214,8 +219,11 @@ class Study:
     def record_path(self, name: str) -> Path:
         """The record that holds a unit: of the published results, or below ``_build`` where something is edited."""
         if not self.edited_reason:
-            return store.record_path(self.entry, self.units[name])
+            return self._published_path(name)
         return paths.build("results", self.entry.id, f"{self._own_name()}.json")
+
+    def _published_path(self, name: str) -> Path:
+        return store.record_path(self.entry, self.units[name], self.entry.execution_for(self.setting))
 
     def _own_name(self) -> str:
         # The digest tells cells apart, and settings of which the names are alike, such as a-b.csv and a_b.csv.

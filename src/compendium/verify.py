@@ -8,6 +8,7 @@ import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +23,7 @@ Found = Comparison | workers.Failed
 def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = "") -> list[tuple[str, str]]:
     """Stored units that count, each with its experiment: all, or a sample of so many ``seconds`` drawn by the seed."""
     names = [experiment(name).id for name in ids] or list(catalogue())
-    units = {(name, one.name): one for name in names for one in store.units_of(name).values() if not one.changed}
+    units = {(name, task): one for name in names for task, one in _known(name).items() if not one.changed}
     if seconds is None:
         return sorted(units)
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big"))
@@ -45,7 +46,7 @@ def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> di
         wanted = [task for one, task in tasks if one == name]
         with workers.exclusive_lock(f"verify {name}"):
             failed = _again(experiment(name), wanted, jobs)
-            old, new = store.units_of(name), store.units_of(name, paths.build("check", name))
+            old, new = _known(name), _known(name, paths.build("check", name))
         allowed, peers = tolerances(name), [unit.frame for unit in old.values()]
         for task in wanted:
             again = failed.get(task)
@@ -53,9 +54,16 @@ def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> di
     return found
 
 
+def _known(experiment_id: str, folder: Path | None = None) -> dict[str, store.Unit]:
+    """The stored units of an experiment; those of small executions are called ``small/...``."""
+    folder = folder or paths.results(experiment_id)
+    small = store.units_of(experiment_id, folder / store.SMALL)
+    return store.units_of(experiment_id, folder) | {f"{store.SMALL}/{name}": one for name, one in small.items()}
+
+
 def _again(entry: Experiment, names: Collection[str], jobs: int | None) -> dict[str, workers.Failed]:
     """Compute stored units of an experiment again, apart from what is stored; the reason of each failure."""
-    folder, stored = paths.build("check", entry.id), store.units_of(entry.id)
+    folder, stored = paths.build("check", entry.id), _known(entry.id)
     shutil.rmtree(folder, ignore_errors=True)
     left, failed = list(names), {}
     files = {f"{stored[name].path.stem}-" for name in names}
@@ -63,10 +71,12 @@ def _again(entry: Experiment, names: Collection[str], jobs: int | None) -> dict[
     for execution in sorted(entry.runs, key=lambda run: not any(file.startswith(f"{run}-") for file in files)):
         if left:
             study = inspect_study(entry, entry.execution(execution))
-            here = [name for name in left if name in study.units]
-            paths_of = {name: folder / store.record_path(entry, study.units[name]).name for name in here}
-            failed |= workers.compute(entry, study.unit, study.units, paths_of, seed=study.seed, jobs=jobs)
-            left = [name for name in left if name not in here]
+            before = f"{store.SMALL}/" if execution in entry.small else ""
+            here = {name: before + name for name in study.units if before + name in left}
+            paths_of = {name: folder / before / study.record_path(name).name for name in here}
+            told = workers.compute(entry, study.unit, study.units, paths_of, seed=study.seed, jobs=jobs)
+            failed |= {here[name]: why for name, why in told.items()}
+            left = [name for name in left if name not in here.values()]
     return failed | dict.fromkeys(left, workers.Failed(f"{entry.notebook} no longer has this unit"))
 
 

@@ -111,7 +111,7 @@ def printed_and_ours(row: Mapping[str, str]) -> str:
 def trail(study: Study) -> HTML:
     """Links to everything behind a results page: rows and records, and the card of the data set."""
     base, dataset = "../../", str(study.setting.get("dataset", ""))
-    if study.edited_reason:
+    if study.alone:
         shown = csv_link(study.results, f"{study.page}-rows", text="all rows of this run (CSV)").data
     else:
         there = [path for name in study.units if name in units_at(path := study.record_path(name))]
@@ -137,7 +137,7 @@ def archived(name: str) -> HTML:
 def claim_table(study: Study, ids: list[str]) -> HTML:
     """Claims of a paper with their answers; in a reader's own run with those that its own rows give."""
     judged = claims_of_run(ids, study)
-    if study.edited_reason:
+    if study.alone:
         judged["answer"] = judged["answer"].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
     return _claims(judged)
 

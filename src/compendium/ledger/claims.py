@@ -81,8 +81,8 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
 
 
 def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
-    """The same for a page: of a reader's own run from its rows alone, and *not judged* where they do not suffice."""
-    if not study.edited_reason:
+    """The same for a page: of a run that stands alone from its rows, and *not judged* where they do not suffice."""
+    if not study.alone:
         return claims(ids)
     frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
     return answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)

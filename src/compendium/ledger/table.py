@@ -116,7 +116,7 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
 
 def _rows(entry: Experiment, run: Study | None) -> pd.DataFrame:
     """The rows of an experiment, and those of others that its declared procedures name."""
-    if run and run.edited_reason:
+    if run and run.alone:
         return run.results if run.entry.id == entry.id else read_results(entry.id).iloc[:0]
     rows = read_results(entry.id)
     if run and run.entry.id == entry.id:
@@ -250,7 +250,7 @@ def judged_numbers(run: Study) -> pd.DataFrame:
     if not (names := _printed_names(run)):
         return pd.DataFrame(columns=list(COLUMNS))
     rows = ledger(run)
-    return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.edited_reason))]
+    return rows[rows["dataset"].isin(names) & ((rows["ours"] != "") | (not run.alone))]
 
 
 def _printed_names(run: Study) -> list[str]:
