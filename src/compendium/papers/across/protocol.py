@@ -167,12 +167,17 @@ def parts_of(data: Dataset, split: int, most: tuple[float, float] = (np.inf, np.
 
 
 class Fit(NamedTuple):
-    """A map, or the reason why there is none, with the seconds it took and whether its certificate closed."""
+    """A map, or the reason why there is none, with the seconds it took and whether its certificate closed.
+
+    ``fitted`` is the estimator, and ``rows`` are those of the training points that it was fitted to.
+    """
 
     answer: LinearMap | None
     reason: str = ""
     seconds: float = 0.0
     certified: bool = False
+    fitted: SubspaceEstimator | None = None
+    rows: np.ndarray | slice = slice(None)
 
 
 def of_class(kind: type) -> Method:
@@ -203,11 +208,12 @@ def fit_all(
 
 
 def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) -> Fit:
+    rows = slice(None)
     with warnings.catch_warnings(action="ignore", category=FairWarning):
         start = time.perf_counter()
         try:
             if method.points:
-                points, rows = parts.train_points, slice(None)
+                points = parts.train_points
                 if method.rows is not None and points.n > method.rows:
                     rows = np.sort(np.random.default_rng((SEED, seed, 1)).permutation(points.n)[: method.rows])
                 fitted = estimator.fit(points.X[rows], sensitive_features=points.groups[rows])
@@ -217,7 +223,7 @@ def _fit(method: Method, estimator: SubspaceEstimator, parts: Parts, seed: int) 
             answer = LinearMap(fitted.subspace_.V, fitted.components_.T, fitted.mean_)
         except FairError as error:
             return Fit(None, str(error))
-    return Fit(answer, "", seconds, fitted.certificate_.is_optimal(1e-6))
+    return Fit(answer, "", seconds, fitted.certificate_.is_optimal(1e-6), fitted, rows)
 
 
 class Metric(NamedTuple):
@@ -312,8 +318,8 @@ def discriminant(moments: GroupMoments, T: np.ndarray) -> np.ndarray:
 def summarised(per_split: list[dict[str, object]]) -> dict[str, float | tuple[None, str]]:
     """Mean and sample deviation of one method over the splits, to seven digits; or why there is no mean."""
     rows: dict[str, float | tuple[None, str]] = {}
-    for metric in (*METRICS, *FACTS):
-        values = [split[metric] for split in per_split]
+    for metric in max(per_split, key=len):  # where there is no answer, it has no checks either
+        values = [split.get(metric, split["certified"]) for split in per_split]
         if missing := [value for value in values if isinstance(value, tuple)]:
             where = f"no value on {len(missing)} of {len(values)} splits: " if len(missing) < len(values) else ""
             rows[metric] = None, where + missing[0][1]
