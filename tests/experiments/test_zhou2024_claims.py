@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
+from compendium import store
 from compendium.claim_rules import BOTH, HOLDS, NEITHER, NOT_SO, SECOND, UNDECIDED
 from compendium.papers.zhou2024 import arithmetic, attainable, claims, theorems
 from evenspan.metrics.clustering import balance, mnce
@@ -75,15 +76,15 @@ def test_a_fault_is_noticed(fault, space, monkeypatch):
     claim, given, replaced, answer = FAULTS[fault]
     for name, other in replaced.items():
         monkeypatch.setitem(space, name, other)
-    assert theorems.judge(claim, space["SEARCHES"][claim][1](**given)) == answer
+    assert theorems.evaluate_search(claim, space["SEARCHES"][claim][1](**given)) == answer
 
 
 def test_a_bound_that_is_too_small_is_noticed(space, monkeypatch):
     bound, second = theorems.bound, space["second_expression"]
     monkeypatch.setitem(space, "second_expression", lambda **given: 1.01 * second(**given))
-    assert theorems.judge("Z07", space["expressions"]()) == NOT_SO
+    assert theorems.evaluate_search("Z07", space["expressions"]()) == NOT_SO
     monkeypatch.setattr(theorems, "bound", lambda *given, **named: 0.005 * bound(*given, **named))
-    assert theorems.judge("Z06", space["generalisation"]()) == NOT_SO
+    assert theorems.evaluate_search("Z06", space["generalisation"]()) == NOT_SO
 
 
 def test_contradictions_come_out_and_can_come_out_otherwise(monkeypatch):
@@ -118,3 +119,16 @@ def test_the_smallest_regulariser_is_that_of_all_tables():
                     assert found.value == min(map(attainable.regulariser_of, attainable.tables(sizes, c)))
                     assert abs(found.gap) < 1e-10
                     assert (found.table.shape, tuple(found.table.sum(axis=1))) == ((t, c), sizes)
+
+
+def test_the_pictures_are_answered_from_each_data_set_that_no_search_found():
+    def of(*datasets):
+        here = store.read_results("zhou2024-kernels", dataset=datasets)
+        return lambda experiment, *every, **which: store.complete(here, "this run", *every, **which)
+
+    one, both = (claims.other_structure(of(*names)) for names in (("jaffe",), ("jaffe", "mnist_usps")))
+    assert one.here in (HOLDS, NOT_SO)
+    assert set(one.numbers) < set(both.numbers)
+    found = store.read_results("zhou2024-kernels", dataset="jaffe").assign(dataset="credit_card")
+    with pytest.raises(store.MissingNumbersError, match="this run with dataset jaffe"):
+        claims.other_structure(lambda experiment, *every, **which: store.complete(found, "this run", *every, **which))

@@ -16,7 +16,7 @@ from ... import method_styles
 from ...figures import arms, explained, grid
 
 
-def judged(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFrame | None = None) -> Figure:
+def clustering_metrics(summary: pd.DataFrame, metrics: Sequence[str], published: pd.DataFrame | None = None) -> Figure:
     """A summary, one panel a metric, beside the printed means; rows without a mean are left out."""
     rows = summary[summary["mean"].notna()]
     methods = list(dict.fromkeys(rows["method"]))

@@ -118,8 +118,8 @@ class JointCounts:
         return cls(*map(np.array, axes), flat.reshape(C, c, G).transpose(0, 2, 1))
 
 
-def judge_clustering(counts: JointCounts) -> dict[str, float]:
-    """Every metric of a clustering from its counts, by name; what :data:`UNKNOWN` tells of is nan."""
+def evaluate_clustering(counts: JointCounts) -> dict[str, float]:
+    """Every metric of a clustering from its counts, by name; what is in :data:`UNKNOWN` may be nan."""
     table, groups = counts.counts.sum(axis=1), counts.group_by_cluster
     occupied, unknown = int(groups.any(axis=0).sum(axis=0)), counts.classes[0] is None
     return {
@@ -132,6 +132,9 @@ def judge_clustering(counts: JointCounts) -> dict[str, float]:
         "clusters": occupied,
         "empty clusters": groups.shape[1] - occupied,
     }
+
+
+judge_clustering = evaluate_clustering  # until book/papers/zhou2024/index.md imports the new name
 
 
 class Problem:
@@ -299,7 +302,7 @@ class MostBalanced(BaseEstimator):
 
 
 def fitted(estimator, X, data: ClusterData, seed: int, **options):
-    """An estimator with a seed, fitted: who takes groups is shown them, and classes are shown to an oracle only."""
+    """An estimator with a seed, fitted: groups are passed if ``fit`` accepts them, classes to an oracle only."""
     drawn = int(np.random.default_rng(seed).integers(2**31)) if isinstance(estimator, KMeans) else seed
     model = clone(estimator).set_params(n_clusters=data.n_clusters, random_state=drawn, **options)
     fair = "sensitive_features" in inspect.signature(model.fit).parameters
@@ -310,8 +313,8 @@ def fitted(estimator, X, data: ClusterData, seed: int, **options):
         return model.fit(X, data.y if getattr(model, "oracle", False) else None, **shown)
 
 
-def said(model, X=None, groups=None) -> dict[str, float]:
-    """What a fitted model says of itself; an estimator of this paper only has it as ``facts_``."""
+def fit_facts(model, X=None, groups=None) -> dict[str, float]:
+    """Objective, steps and convergence of a fit, by name; an estimator of this paper has them as ``facts_``."""
     if hasattr(model, "facts_"):
         return model.facts_
     if isinstance(model, KMeans):
@@ -341,10 +344,10 @@ def of_kernels(model) -> dict[str, float]:
     return facts | {"rounds": model.n_iter_, "at rest": model.converged_}
 
 
-def judged(counts: JointCounts, **key) -> list[dict]:
+def evaluation_rows(counts: JointCounts, **key) -> list[dict]:
     """Every metric of a clustering, and the row that keeps its counts."""
     kept = tidy({COUNTED: counts.n}, **key, counts=counts.to_text())
-    values = {m: (None, UNKNOWN[m]) if np.isnan(value) else value for m, value in judge_clustering(counts).items()}
+    values = {m: (None, UNKNOWN[m]) if np.isnan(value) else value for m, value in evaluate_clustering(counts).items()}
     return tidy(values, **key, counts="") + kept
 
 
@@ -355,12 +358,12 @@ def known(rows: pd.DataFrame, metrics: Sequence[str]) -> list[str]:
 
 
 def rows_of(model, X, data: ClusterData, seconds: float, *, protocol: str, search: bool = True, **key) -> list[dict]:
-    """The rows of one run: every metric from its counts, what the method says of itself, and perhaps its search."""
+    """The rows of one run: every metric from its counts, facts of its fit, and perhaps its search."""
     # Clusters are numbered in the order in which the rows meet them: their names say nothing.
     labels = pd.factorize(np.asarray(model.labels_))[0]
     counts = JointCounts.from_labels(data.y, labels, data.groups, data.n_clusters)
-    rows = judged(counts, **key, protocol=protocol)
-    rows += tidy(said(model, X, data.groups) | {"seconds": seconds}, **key, protocol=f"{protocol}: fit")
+    rows = evaluation_rows(counts, **key, protocol=protocol)
+    rows += tidy(fit_facts(model, X, data.groups) | {"seconds": seconds}, **key, protocol=f"{protocol}: fit")
     names = {"mnce": "MNCE", "balance": "Bal", "n_sweeps": "sweeps"}
     for step in getattr(model, "search_", ()) if search else ():
         at = {"protocol": f"{protocol}: search", "variant": f"weight {step['fairness_weight']:g}"}

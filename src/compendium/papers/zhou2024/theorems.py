@@ -1,4 +1,4 @@
-"""The theorems of Zhou et al. (2024): the bound of Theorem 2, and what the searches of ``theorems.ipynb`` say of each.
+"""The theorems of Zhou et al. (2024): the bound of Theorem 2, and the answers of the searches of ``theorems.ipynb``.
 
 A statement about all cases does not hold if one case contradicts it, and holds in part if all contradictions lie
 outside a condition under which it can be proved.
@@ -29,7 +29,7 @@ def largest_error(largest: float, weight: float, b: float = 1.0) -> float:
     return 4 * b + 2 * weight * largest
 
 
-def judge(claim: str, found: Mapping[str, float]) -> str:
+def evaluate_search(claim: str, found: Mapping[str, float]) -> str:
     """The answer to a claim from what its search counted."""
     if claim == "Z06":  # for clusterings of the algorithm and short centres; the function class has far ones as well
         near = max(found["clusterings that fail"] / found["tried"], found["share that fails, centre of length 1"])
@@ -56,4 +56,4 @@ def answer(claim: str, rows: Rows) -> Answer:
     """The answer of the search of a claim, with all that it counted."""
     values = rows("zhou2024-theorems", method=claim).set_index("metric")["value"]
     found = {name: int(value) if value.is_integer() else value for name, value in values.items()}
-    return Answer(judge(claim, found), found)
+    return Answer(evaluate_search(claim, found), found)

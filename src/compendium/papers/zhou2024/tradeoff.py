@@ -11,7 +11,7 @@ from evenspan.clustering.kernels import DenseGram
 
 from ...data.clustering import ClusterData
 from ...records import in_order, tidy
-from .protocol import COUNTED, JointCounts, judged, known
+from .protocol import COUNTED, JointCounts, evaluation_rows, known
 from .theorems import bound, largest_error
 
 #: What is drawn against the weight, and how the methods are ordered.
@@ -30,7 +30,7 @@ def curve(estimator, K: np.ndarray, data: ClusterData, weights, init) -> list[Tr
 def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protocol: str, weight=None, **facts):
     """Rows of one run, a point of a curve, a fitted estimator or labels: the evaluation, the counts, and other facts.
 
-    An estimator that followed a rule has no weight of its own in the rows: what it chose and tried is said beside."""
+    An estimator that followed a rule has no weight of its own in the rows: what it chose and tried stands beside."""
     key = {"dataset": data.name, "method": method, "k": data.n_clusters, "split": split, "protocol": protocol}
     key["weight"], labels, searched = weight, getattr(found, "labels_", found), []
     if isinstance(found, TradeOffPoint):
@@ -48,11 +48,11 @@ def rows_of(data: ClusterData, K: np.ndarray, found, method: str, split, protoco
         facts |= {"swaps": found.n_swaps_} if found.swaps else {}
         searched = found.search_
     if tried := {step["fairness_weight"]: step["mnce"] for step in searched}:
-        # Whether the rule ended, rather than the weights that it may try, told from what its search recorded.
+        # Whether the rule ended, rather than the weights that it may try, from what its search recorded.
         ended = found.fairness_weight.search(lambda weight: (None, tried[weight]))[2]
         facts |= {"weights tried": len(tried), "decided": ended}
     facts["clustering objective"] = unexplained(K, labels)
-    rows = judged(JointCounts.from_labels(data.y, labels, data.groups), **key) + tidy(facts, **key)
+    rows = evaluation_rows(JointCounts.from_labels(data.y, labels, data.groups), **key) + tidy(facts, **key)
     for at, mnce in tried.items():
         rows += tidy({"MNCE tried": mnce}, **key | {"protocol": f"{protocol}: search", "weight": at})
     return rows

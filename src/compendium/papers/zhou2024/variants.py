@@ -1,4 +1,4 @@
-"""Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not judged.
+"""Other readings of the methods of Table 1, for what the slides leave open: shown beside the fixed ones, not evaluated.
 
 Those that at least halve the deviation from the printed row on some data set; of the others it is archived.
 """
