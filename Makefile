@@ -1,9 +1,9 @@
-# make book | test | full | verify | serve | live | client | release | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
+# make book | test | reproduce | full | verify | serve | live | client | release | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test full verify serve live client release lint lock bench rivals clean distclean
+.PHONY: help env book test reproduce full verify serve live client release lint lock bench rivals clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -45,9 +45,14 @@ book: env
 	@$(BIN)/python -m compendium.book.pages --jobs $(JOBS)
 	@$(BIN)/python -m compendium.book.build --jobs $(JOBS)
 
+# Every unit of a paper computed again, beside what is stored; nothing below data/ is written. PAPER=zhou2024, or all.
+PAPER ?= all
+reproduce: env
+	$(THREADS) $(BIN)/python -m compendium reproduce $(PAPER) --jobs $(JOBS)
+
+# Every unit that is not stored or is outdated, computed and stored below data/results.
 full: env
-	$(THREADS) $(BIN)/python -m snakemake --cores $(JOBS) --nolock --scheduler greedy --rerun-incomplete --keep-going --quiet all -- full
-	@$(BIN)/python -m compendium list
+	$(THREADS) $(BIN)/python -m compendium full --jobs $(JOBS)
 
 # Stored results computed again from the data and compared: a sample of so many seconds, drawn by the commit; with ALL=1
 # everything.

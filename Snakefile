@@ -1,5 +1,5 @@
-# The papers' whole protocols, one job an execution; units that are stored are kept. 'make full' calls this; on a cluster
-# call Snakemake yourself (book/reproduce.md).
+# The papers' whole protocols, one job an execution, for a cluster; units that are stored are kept. On one
+# machine 'make full' does the same (book/reproduce.md).
 
 import sys
 

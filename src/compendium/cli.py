@@ -1,8 +1,9 @@
-"""The reproduction's commands: ``python -m compendium list | run | verify | submit | data | ledger | live``.
+"""The reproduction's commands: ``python -m compendium list | run | reproduce | full | verify | submit | data | ...``.
 
 Everything is imported where it is needed, so that help appears at once.
 """
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -69,19 +70,54 @@ def run(
     if all(unit.changed for unit in store.units_of(entry.id).values()):
         edits.accept_current_cells(entry)  # the results will belong to the cells that the notebook has now
     known, computed = [], 0
-    try:
+    with _interruptible():
         for setting in settings:
             study = inspect_study(entry, setting)
             known += study.units
             computed += len(study.compute(None if task is None else [task], jobs=jobs))
         for setting in settings if task is None else ():
             _run_notebook(entry, setting)
-    except KeyboardInterrupt:
-        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
-        raise typer.Exit(130) from None
     if task is not None and task not in known:
         raise ConfigurationError(f"{entry.id} has no unit {task}; its units are {', '.join(known)}.")
     typer.echo(f"{entry.id}: {computed} computed, {(len(known) if task is None else 1) - computed} stored already")
+
+
+@app.command()
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="A paper's key, such as zhou2024; all is every paper.")] = "all",
+    jobs: _Jobs = None,
+) -> None:
+    """Compute every unit of a paper again, compare and judge it, beside what is stored; nothing below data/ is written.
+
+    Exits with 1 if anything differs or fails, with 3 if nothing was compared, and else with 0."""
+    from . import reproduce as report
+
+    with _interruptible():
+        rows, code = report.reproduce(paper, jobs, typer.echo)
+    show(*rows)
+    raise typer.Exit(code)
+
+
+@app.command()
+def full(jobs: _Jobs = None) -> None:
+    """Compute and store every unit of every experiment that is not stored or is outdated."""
+    from . import reproduce as report
+    from . import verify
+
+    with _interruptible():
+        entries = report.experiments(report.ALL)
+        stored = {entry.id: verify.known(entry.id) for entry in entries}
+        _, failed = report.compute_missing(entries, stored, jobs, typer.echo)
+    raise typer.Exit(1 if failed else 0)
+
+
+@contextlib.contextmanager
+def _interruptible():
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("Interrupted. What is finished is stored; the same command continues.", err=True)
+        raise typer.Exit(130) from None
 
 
 def _run_notebook(entry, setting: dict) -> None:

@@ -1,6 +1,9 @@
 """Where things are in the checkout, in which notebooks, results and book stand beside the code."""
 
+import contextlib
 import os
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -25,9 +28,22 @@ def data(*parts: str) -> Path:
     return root().joinpath("data", *parts)
 
 
+_elsewhere: ContextVar[Path | None] = ContextVar("results", default=None)
+
+
 def results(*parts: str) -> Path:
-    """Results of the full runs, which are committed."""
-    return data("results", "full", *parts)
+    """Results of the full runs, which are committed; inside of :func:`results_in` those of its folder."""
+    return (_elsewhere.get() or data("results", "full")).joinpath(*parts)
+
+
+@contextlib.contextmanager
+def results_in(folder: Path) -> Iterator[None]:
+    """Inside, results are read and written in another folder."""
+    before = _elsewhere.set(folder)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(before)
 
 
 def build(*parts: str) -> Path:

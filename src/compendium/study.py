@@ -29,7 +29,7 @@ from .catalogue import PLAN, experiment, task_id
 from .compare import Comparison, compare, tolerances
 from .data.fetch import fetch_missing
 from .errors import FetchError
-from .workers import compute, exclusive_lock, rows_of
+from .workers import Job, compute, exclusive_lock, rows_of
 
 #: Seconds that a run as published computes, by the times of the full run; a build less (:data:`.records.BUDGET`).
 BUDGET = 60.0
@@ -145,27 +145,25 @@ class Study:
     def compute(self, names: Collection[str] | None = None, *, jobs: int | None = None) -> list[str]:
         """Compute and store the units, or some of them, that are not stored or are outdated; their names."""
         with exclusive_lock(f"run {self.page}"):
-            paths_of = {name: self.record_path(name) for name in self.units if names is None or name in names}
-            stored = set(filter(self.stored, paths_of))
-            print(f"{self.entry.id}: {len(stored)} of {len(paths_of)} units are stored already", flush=True)
-            due = {name: path for name, path in paths_of.items() if name not in stored}
-            self._fetch_data_of(due)
-            if failed := compute(self.entry, self.unit, self.units, due, seed=self.seed, jobs=jobs):
-                self.left_out |= {name: one.reason for name, one in failed.items()}
-                reasons = "\n".join(f"{name}: {one.reason}" for name, one in failed.items())
+            due = self.due(names)
+            asked = len(self.units if names is None else [*filter(self.units.get, names)])
+            print(f"{self.entry.id}: {asked - len(due)} of {asked} units are stored already", flush=True)
+            fetch_data_of(due)
+            if failed := compute(due, jobs=jobs):
+                self.left_out |= {job.name: one.reason for job, one in failed.items()}
+                reasons = "\n".join(f"{job.name}: {one.reason}" for job, one in failed.items())
                 raise ExecutionError(
                     f"{self.entry.id}: {len(failed)} of {len(due)} units failed. Remove the cause and run it again; "
                     f"finished units are kept.\n{reasons}"
                 )
-        return list(due)
+        return [job.name for job in due]
 
-    def _fetch_data_of(self, names: Iterable[str]) -> None:
-        """Download what raw data units name; a unit whose data cannot be had says so when it is computed."""
-        for dataset in {str(self.units[name].get("dataset", "")) for name in names}:
-            try:
-                fetch_missing([dataset])
-            except FetchError as error:
-                print(error, flush=True)
+    def due(self, names: Collection[str] | None = None) -> list[Job]:
+        """The units, or those of some names, that are not stored or are outdated."""
+        wanted = [name for name in self.units if (names is None or name in names) and not self.stored(name)]
+        return [
+            Job(self.entry, name, self.units[name], self.unit, self.record_path(name), self.seed) for name in wanted
+        ]
 
     def _computed(self, stored: Mapping[str, pd.DataFrame], limit: float) -> dict[str, pd.DataFrame]:
         """Units computed now: of a run as published those that fit into the budget, else until the limit."""
@@ -324,6 +322,15 @@ class Study:
 
     def _repr_html_(self) -> str:
         return f'<p class="recomputed">{self.note()}</p>'
+
+
+def fetch_data_of(due: Iterable[Job]) -> None:
+    """Download what raw data units name; a unit whose data cannot be had says so when it is computed."""
+    for dataset in dict.fromkeys(str(job.task.get("dataset", "")) for job in due):
+        try:
+            fetch_missing([dataset])
+        except FetchError as error:
+            print(error, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -8,7 +8,6 @@ import hashlib
 import shutil
 from collections import Counter
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -23,7 +22,7 @@ Found = Comparison | workers.Failed
 def chosen(ids: Collection[str] = (), seconds: float | None = None, seed: str = "") -> list[tuple[str, str]]:
     """Stored units that count, each with its experiment: all, or a sample of so many ``seconds`` drawn by the seed."""
     names = [experiment(name).id for name in ids] or list(catalogue())
-    units = {(name, task): one for name in names for task, one in _known(name).items() if not one.changed}
+    units = {(name, task): one for name in names for task, one in known(name).items() if not one.changed}
     if seconds is None:
         return sorted(units)
     rng = np.random.default_rng(int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8], "big"))
@@ -44,39 +43,46 @@ def verify(tasks: Collection[tuple[str, str]], *, jobs: int | None = None) -> di
     found = {}
     for name in dict.fromkeys(one for one, _ in tasks):
         wanted = [task for one, task in tasks if one == name]
-        with workers.exclusive_lock(f"verify {name}"):
-            failed = _again(experiment(name), wanted, jobs)
-            old, new = _known(name), _known(name, paths.build("check", name))
-        allowed, peers = tolerances(name), [unit.frame for unit in old.values()]
-        for task in wanted:
-            again = failed.get(task)
-            found[name, task] = again or compare(old[task].frame, new[task].frame, allowed, peers=peers)
+        stored = known(name)
+        with workers.exclusive_lock(f"verify {name}"), paths.results_in(paths.build("check")):
+            shutil.rmtree(paths.results(name), ignore_errors=True)
+            failed = _again(experiment(name), {task: stored[task] for task in wanted}, jobs)
+            found |= {(name, task): one for task, one in compared(name, wanted, stored, failed).items()}
     return found
 
 
-def _known(experiment_id: str, folder: Path | None = None) -> dict[str, store.Unit]:
+def known(experiment_id: str) -> dict[str, store.Unit]:
     """The stored units of an experiment; those of small executions are called ``small/...``."""
-    folder = folder or paths.results(experiment_id)
-    small = store.units_of(experiment_id, folder / store.SMALL)
-    return store.units_of(experiment_id, folder) | {f"{store.SMALL}/{name}": one for name, one in small.items()}
+    small = store.units_of(experiment_id, paths.results(experiment_id, store.SMALL))
+    return store.units_of(experiment_id) | {f"{store.SMALL}/{name}": one for name, one in small.items()}
 
 
-def _again(entry: Experiment, names: Collection[str], jobs: int | None) -> dict[str, workers.Failed]:
+def compared(
+    experiment_id: str, names: Collection[str], stored: Mapping[str, store.Unit], failed: Mapping[str, workers.Failed]
+) -> dict[str, Found]:
+    """Units that were computed again, each beside the stored one, or why it failed."""
+    allowed, peers = tolerances(experiment_id), [unit.frame for unit in stored.values()]
+    new = known(experiment_id)
+    again = {name: failed.get(name) for name in names}
+    return {
+        name: why or compare(stored[name].frame, new[name].frame, allowed, peers=peers) for name, why in again.items()
+    }
+
+
+def _again(entry: Experiment, stored: Mapping[str, store.Unit], jobs: int | None) -> dict[str, workers.Failed]:
     """Compute stored units of an experiment again, apart from what is stored; the reason of each failure."""
-    folder, stored = paths.build("check", entry.id), _known(entry.id)
-    shutil.rmtree(folder, ignore_errors=True)
-    left, failed = list(names), {}
-    files = {f"{stored[name].path.stem}-" for name in names}
+    edits.accept_current_cells(entry)
+    left, failed = [*stored], {}
+    files = {f"{unit.path.stem}-" for unit in stored.values()}
     # Those executions first to whose files some units belong.
     for execution in sorted(entry.runs, key=lambda run: not any(file.startswith(f"{run}-") for file in files)):
         if left:
             study = inspect_study(entry, entry.execution(execution))
             before = f"{store.SMALL}/" if execution in entry.small else ""
-            here = {name: before + name for name in study.units if before + name in left}
-            paths_of = {name: folder / before / study.record_path(name).name for name in here}
-            told = workers.compute(entry, study.unit, study.units, paths_of, seed=study.seed, jobs=jobs)
-            failed |= {here[name]: why for name, why in told.items()}
-            left = [name for name in left if name not in here.values()]
+            here = [name for name in left if name.startswith(before) and name.removeprefix(before) in study.units]
+            due = study.due([name.removeprefix(before) for name in here])
+            failed |= {before + job.name: why for job, why in workers.compute(due, jobs=jobs).items()}
+            left = [name for name in left if name not in here]
     return failed | dict.fromkeys(left, workers.Failed(f"{entry.notebook} no longer has this unit"))
 
 

@@ -11,9 +11,10 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
@@ -36,32 +37,41 @@ class Failed(NamedTuple):
     ok = False
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """A unit to be computed: its name and parameters, the function that computes it, and the file of its record."""
+
+    entry: Experiment
+    name: str
+    task: Mapping[str, object]
+    unit: Callable
+    home: Path
+    seed: object = None
+
+
 def compute(
-    entry: Experiment,
-    unit: Callable,
-    tasks: Mapping[str, Mapping],
-    homes: Mapping[str, Path],
-    *,
-    seed: object = None,
-    jobs: int | None = None,
-) -> dict[str, Failed]:
-    """Compute the units that have ``homes``, the files of their records, and store each as it ends; what failed."""
+    due: Sequence[Job], *, jobs: int | None = None, ended: Callable[[Job, str], None] | None = None
+) -> dict[Job, Failed]:
+    """Compute units, ``jobs`` at once, and store each as it ends; ``ended`` is told of it. The result: what failed."""
     made, failed = provenance.environment(), {}
 
-    def work(name: str) -> tuple[pd.DataFrame, float]:
+    def work(job: Job) -> tuple[pd.DataFrame, float]:
         start = time.perf_counter()
-        return rows_of(unit, tasks[name], name), time.perf_counter() - start
+        return rows_of(job.unit, job.task, job.name), time.perf_counter() - start
 
-    for place, (name, answer) in enumerate(each(work, list(homes), max(jobs or cores(), 1)), 1):
+    for place, (job, answer) in enumerate(each(work, due, max(jobs or cores(), 1)), 1):
         if isinstance(answer, Failed):
-            failed[name] = answer
-            said = f"{name} failed: {answer.reason}"
+            failed[job] = answer
+            said = f"{job.name} failed: {answer.reason}"
         else:
             rows, took = answer
-            noted = {"seed": tasks[name].get("seed", seed), **made}
-            store.save(entry, tasks[name], rows, homes[name], seconds=took, **noted)
-            said = f"{name}: {took:.1f} s"
-        print(f"[{place}/{len(homes)}] {said}", flush=True)
+            noted = {"seed": job.task.get("seed", job.seed), **made}
+            store.save(job.entry, job.task, rows, job.home, seconds=took, **noted)
+            said = f"{job.name}: {took:.1f} s"
+        if ended:
+            ended(job, said)
+        else:
+            print(f"[{place}/{len(due)}] {said}", flush=True)
     return failed
 
 
@@ -72,7 +82,7 @@ def rows_of(unit: Callable, task: Mapping, source: str) -> pd.DataFrame:
         return records.checked(records.whole(unit(**task)), source)
 
 
-def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iterator[tuple[str, object]]:
+def each(work: Callable[[Any], object], names: Sequence, jobs: int) -> Iterator[tuple[Any, object]]:
     """What ``work``, perhaps of a notebook, gives for each name in a fork, or why it failed; ``jobs`` at once."""
     context = multiprocessing.get_context("fork")
     waiting, running = list(reversed(names)), {}
@@ -103,7 +113,7 @@ def each(work: Callable[[str], object], names: Sequence[str], jobs: int) -> Iter
             process.join()
 
 
-def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
+def _work(work: Callable[[Any], object], name: Any, there: Connection) -> None:
     def end_with_parent() -> None:  # a killed run leaves no work behind that would hold its lock
         wait([multiprocessing.parent_process().sentinel])
         os._exit(1)
@@ -114,8 +124,10 @@ def _work(work: Callable[[str], object], name: str, there: Connection) -> None:
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
         there.send(work(name))
+    except FetchError as error:
+        there.send(Failed(error.remedy.partition("\n")[0], no_data=True))
     except FairError as error:
-        there.send(Failed(str(error), isinstance(error, FetchError)))
+        there.send(Failed(str(error)))
     except Exception as error:
         traceback.print_exc()
         there.send(Failed(f"{type(error).__name__}: {error}"))

@@ -17,6 +17,7 @@ from compendium import edits, paths, store, verify
 from compendium.catalogue import catalogue, experiment
 from compendium.engine import execute_cells
 from compendium.errors import RegistryError
+from compendium.ledger.verdicts import Result
 
 NAME, FULL = "toy-table", ("--profile", "full")
 
@@ -211,6 +212,58 @@ def test_of_two_runs_one_works_and_the_other_waits_for_it(results, command):
     assert re.search(r"does this already \(run toy-table/toy-k\d+\); waiting until it has ended\.", text)
     assert sorted(re.findall(r"^toy-table: (\d) computed", text, re.MULTILINE)) == ["0", "1"], "once"
     assert store.summary(NAME) == "1 units"
+
+
+# -- a paper computed again ---------------------------------------------------------------------------------------
+
+
+def table_of(text: str) -> dict[str, list[str]]:
+    """The last lines of the output, by their first column: this run and stored."""
+    return {line[:24].strip(): line[24:].split() for line in text.splitlines()}
+
+
+def test_a_paper_is_computed_again_beside_what_is_stored(finished, toy_checkout, monkeypatch):
+    before = {path: path.read_bytes() for path in (toy_checkout / "data").rglob("*") if path.is_file()}
+    shown = cli("reproduce", "kleindessner2023", "--jobs", "2")
+    assert shown.exit_code == 0, shown.output
+    assert "6 units, of which 0 are here already. The other 6 take about 0 s" in shown.output
+    rows = table_of(shown.output)
+    assert rows["numbers"] == ["48", "48"]
+    assert rows["equal within the rules"] == ["48"]
+    assert rows["differ"] == rows["units not computed"] == ["0"]
+    for word in (one.value for one in Result):
+        now, stored = rows[word]
+        assert now == stored
+    assert rows["holds"][0] == rows["holds"][1]
+    assert before == {path: path.read_bytes() for path in (toy_checkout / "data").rglob("*") if path.is_file()}
+
+    units = store.units_at(finished / "toy-k10.json")
+    for row in units["k10-pca"].rows:
+        row["value"] = "99"
+    store.write(NAME, units, finished / "toy-k10.json")
+    shown = cli("reproduce", "kleindessner2023")
+    assert shown.exit_code == 1
+    assert "6 are here already. The other 0 take" in shown.output
+    assert "DIFFERS: toy-table, k10-pca: " in shown.output
+    now, stored = table_of(shown.output)["not reproduced"]
+    assert now < stored, "another number is stored, and this run has its own"
+
+    (toy_checkout / "requirements.lock").write_text("another\n")
+    monkeypatch.setenv("FAKE_REFUSE", "1")
+    shown = cli("reproduce", "kleindessner2023")
+    assert shown.exit_code == 3, "nothing was compared"
+    assert "changed since the run that was interrupted: everything is computed anew." in shown.output
+    assert "Not computed: toy-table: points.csv: not there. (6 units)" in shown.output
+    assert "There is no paper 'zhou'; there are kleindessner2023, and all." in cli("reproduce", "zhou").output
+
+
+def test_the_full_run_computes_what_is_missing_alone(finished):
+    whole = {path.name: path.read_bytes() for path in finished.glob("*.csv")}
+    (finished / "toy-k2.json").unlink()
+    shown = cli("full")
+    assert shown.exit_code == 0, shown.output
+    assert "6 units, of which 3 are here already." in shown.output
+    assert {path.name: path.read_bytes() for path in finished.glob("*.csv")} == whole
 
 
 # -- the list of experiments --------------------------------------------------------------------------------------
