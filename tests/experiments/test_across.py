@@ -78,7 +78,7 @@ def test_measures_are_their_definitions_on_the_points(parts):
     rng = np.random.default_rng(2)
     V = np.linalg.qr(rng.normal(size=(7, 2)))[0]
     answer = LinearMap(V, V + 0.1 * rng.normal(size=(7, 2)), 0.2 * rng.normal(size=7))
-    values = Evaluation(parts, 2).judged(answer)
+    values = Evaluation(parts, 2).measures(answer)
     assert list(values) == list(METRICS)
     X, groups = parts.test_points.X, parts.test_points.groups
     T = (X - answer.mean) @ answer.B
@@ -124,7 +124,7 @@ def test_every_method_answers_and_the_criteria_tell_them_apart(made, quick):
     for name in protocol.METHODS:
         fit = protocol.fit_all(name, (2,), inside, 0)[2]
         assert fit.answer is not None, (name, fit.reason)
-        found[name] = evaluation.judged(fit.answer)
+        found[name] = evaluation.measures(fit.answer)
     table = pd.DataFrame(found).T
     assert table.loc["PCA", "relative error"] == pytest.approx(1.0)
     assert (table["relative error"] >= 1.0 - 1e-12).all()

@@ -79,6 +79,14 @@ def table(dataset: str, groups: str = "", target: str = "") -> Table:
     return DATASETS[dataset]
 
 
+def components(sizes: str, dataset: str, **named: str) -> list[int]:
+    """Those of some numbers of components, given as a text with commas, that are below the number of features."""
+    d = table(dataset, **named).d
+    if not (found := [k for k in map(int, str(sizes).split(",")) if 0 < k < d]):
+        raise ConfigurationError(f"sizes={sizes!r}; needed is a number of components from 1 to {d - 1} for {dataset}.")
+    return found
+
+
 def comparable(k: int) -> tuple[str, ...]:
     """Data sets on which methods are ranked: with k at most half of the features, where every method can answer."""
     return tuple(name for name, found in DATASETS.items() if 2 * k <= found.d)
@@ -102,7 +110,7 @@ def prepared(dataset: str, groups: str = "", target: str = "") -> Dataset:
 
 
 def in_sample(dataset: str, groups: str = "", target: str = "", *, rows: bool = False) -> "Parts":
-    """All rows as training and held-out part, without points to judge; with ``rows`` there are some to fit to."""
+    """All rows as training and held-out part, without points to evaluate; with ``rows`` there are some to fit to."""
     if not (rows or dataset.endswith(".csv")):
         return Parts(whole(dataset), whole(dataset))
     data = prepared(dataset, groups, target)
@@ -272,7 +280,7 @@ class Evaluation:
         """Held-out error of every group with the best k directions of its training rows, (G,)."""
         return np.array([self._best(M)[g] for g, M in enumerate(group_matrices(self.parts.train))])
 
-    def judged(self, answer: LinearMap) -> dict[str, float | tuple[None, str]]:
+    def measures(self, answer: LinearMap) -> dict[str, float | tuple[None, str]]:
         """Every measure of an answer, or why it has none."""
         parts, test, B = self.parts, self.parts.test, answer.B
         errors, projected = map_errors(test, answer), test.project(B)

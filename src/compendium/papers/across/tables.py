@@ -98,7 +98,7 @@ def panels(
         for name in (*(name for name, method in METHODS.items() if not method.points), *added):
             answer = fit_all(name, (k,), every, 0, {**METHODS, **added})[k].answer
             if answer is not None:
-                seen, back = evaluation.judged(answer), answer.V @ answer.B.T
+                seen, back = evaluation.measures(answer), answer.V @ answer.B.T
                 projection = np.abs(back - back.T).max() <= 1e-8
                 points.append((title, name, seen["relative error"], seen["error gap"], projection))
         lines += [(title, *point) for point in _line(every.train, k, evaluation.base)]
