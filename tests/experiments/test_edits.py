@@ -25,7 +25,7 @@ NOTEBOOKS = {
         ),
         "data": ("ranks = rathore2025.ranks", "moments = moments.standardised()\n{}", ""),
         "list of k": ("ranks = rathore2025.ranks(dataset, moments, max_k)", "ranks = range(1, 4)", ""),
-        "evaluation": ("values = rathore2025.judged(moments, W)", "values = rathore2025.judged(women, W)", ""),
+        "evaluation": ("values = rathore2025.evaluate(moments, W)", "values = rathore2025.evaluate(women, W)", ""),
     },
     "kleindessner2023/illustration": {
         "setting": ('"Fair PCA": FairPCA(k, center="none")', '"Fair PCA": FairPCA(k)', "Fair PCA"),

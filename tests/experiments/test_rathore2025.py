@@ -40,7 +40,7 @@ def test_every_printed_jevd_row_of_npha_is_one_set_of_the_womens_eigenvectors():
     assert wide.shape == theirs.shape == (10, 3)
 
 
-def test_what_is_judged_is_what_the_points_give():
+def test_what_is_evaluated_is_what_the_points_give():
     rng = np.random.default_rng(11)
     X, groups = rng.integers(1, 6, size=(60, 6)).astype(float), np.where(rng.random(60) < 0.6, 2, 1)
     X[:, 2], X[:, 5] = groups, 2.0
@@ -52,7 +52,7 @@ def test_what_is_judged_is_what_the_points_give():
         "V.E.": (centred @ W).var(axis=0).sum(axis=0) / centred.var(axis=0).sum(axis=0),
         "MMD^2": (((X[women].mean(axis=0) - X[~women].mean(axis=0)) @ W) ** 2).sum(axis=0),
     }
-    assert protocol.judged(moments, W) == pytest.approx(literal, rel=1e-10)
+    assert protocol.evaluate(moments, W) == pytest.approx(literal, rel=1e-10)
     alone = protocol.women(moments)
     np.testing.assert_allclose(alone.scatters[0], centred[women].T @ centred[women], atol=1e-9)
     assert alone.mean == pytest.approx(X.mean(axis=0))
@@ -70,11 +70,11 @@ def test_what_is_judged_is_what_the_points_give():
 def test_the_search_for_sets_finds_what_brute_force_finds():
     moments = protocol.moments("npha").select(range(7))
     V = top_eigenspace(moments.scatter, 7)[1]
-    values = protocol.judged(moments, V[:, [0, 2, 5]])
+    values = protocol.evaluate(moments, V[:, [0, 2, 5]])
     row = {name: round(value, 2) for name, value in values.items()}
 
     def fits(columns):
-        other = protocol.judged(moments, V[:, list(columns)])
+        other = protocol.evaluate(moments, V[:, list(columns)])
         return all(abs(other[name] - row[name]) <= protocol.HALF_DIGIT for name in row)
 
     found = protocol.explaining_sets(moments, V, 3, row)

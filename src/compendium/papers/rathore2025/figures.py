@@ -12,7 +12,7 @@ from ...figures import entry, explained, plain_numbers, readable
 from ...figures import panels as several
 from ...method_styles import handles as legend_handles
 from ...method_styles import ordered, styles_of, unregistered
-from .protocol import PRINTED, PUBLISHED, TABLES, printed
+from .protocol import PRINTED, PUBLISHED, RELEASED, TABLES, printed
 from .readings import exponents
 
 #: Methods of ours that figures show beside the printed ones; the women's PCA diagonalises nothing jointly.
@@ -32,6 +32,7 @@ def title(dataset: str) -> str:
 def panels(rows: pd.DataFrame) -> Figure:
     """Figure 1 of the paper for every data set in the rows, each metric as its difference from PCA's, of reconstruction
     errors in per cent: printed numbers as open marks, ours as lines."""
+    rows = rows[rows["protocol"] == RELEASED]
     datasets = list(dict.fromkeys(rows["dataset"]))
     fig, axes = several(len(datasets), 3, (COLUMN, 2.1 * len(datasets) + 1.0))
     methods = styles_of([*ordered((*PUBLISHED, *BESIDE)), *unregistered(rows["method"])])

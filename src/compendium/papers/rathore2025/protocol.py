@@ -46,6 +46,8 @@ TABLES: Mapping[str, Table] = {
     "lsac_bw": Table("LSAC", "rathore2025_table4_lsac", 11, ("male",), "0"),
     "npha": Table("NPHA", "rathore2025_table5_npha", 10, ("Gender",), "2"),
 }
+#: Data sets whose rows and features the paper states, and the public file of a data set, where it is another table.
+COUNTED, PUBLIC_FILES = ("lsac_bw", "npha", "obesity"), {"lsac_bw": "lsac"}
 #: The printed name of a data set -> ours.
 NAMES = {table.title: name for name, table in TABLES.items()}
 
@@ -71,6 +73,12 @@ def moments(dataset: str, groups: str = "") -> GroupMoments:
     return GroupMoments(np.array([0, 1]), *parts, found.feature_names)
 
 
+def counts(dataset: str, found: GroupMoments) -> dict[str, int]:
+    """Rows and columns of the public file of a table; one-hot columns are called column_level and count as one."""
+    counted = group_moments(PUBLIC_FILES[dataset]) if dataset in PUBLIC_FILES else found
+    return {"rows": int(counted.n), "columns": len({name.partition("_")[0] for name in counted.feature_names})}
+
+
 def ranks(dataset: str, found: GroupMoments, max_k: int = 0) -> range:
     """The numbers of components of a table: up to ``max_k``, or as many as are printed or ten, if so many can be."""
     most = max_k or min(TABLES[dataset].largest if dataset in TABLES else 10, found.d - 1)
@@ -81,8 +89,8 @@ def ranks(dataset: str, found: GroupMoments, max_k: int = 0) -> range:
 
 def without_sex(dataset: str, moments: GroupMoments) -> GroupMoments:
     """The moments of the features that do not tell the group."""
-    told = TABLES[dataset].sensitive if dataset in TABLES else ()
-    return moments.select([name for name in moments.feature_names if name not in told])
+    sensitive = TABLES[dataset].sensitive if dataset in TABLES else ()
+    return moments.select([name for name in moments.feature_names if name not in sensitive])
 
 
 def uncentred(moments: GroupMoments) -> GroupMoments:
@@ -108,7 +116,7 @@ def pooled(moments: GroupMoments, S: np.ndarray) -> np.ndarray:
     return np.tensordot(moments.counts / moments.n, S, axes=1)
 
 
-def judged(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
+def evaluate(moments: GroupMoments, W: np.ndarray) -> dict[str, float]:
     """The three printed metrics of the columns of W, by their definitions: W need not be orthonormal.
 
     R.E. is the mean of |x - WW'x|^2 over all centred rows, V.E. the variance of W'x over that of x."""

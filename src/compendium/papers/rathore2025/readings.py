@@ -12,7 +12,7 @@ from ... import paths
 from ...claim_rules import Source
 from ...data import entry, group_moments
 from ...records import in_order
-from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, judged, leading, matrices, printed
+from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, evaluate, leading, matrices, printed
 
 #: What a cell is called: sex, centring, method, start, order.
 SEPARATOR = " | "
@@ -144,7 +144,7 @@ def fingerprints(moments: GroupMoments) -> dict[str, np.ndarray]:
     S, pca = matrices(moments, "none"), leading(moments.scatter)
     columns = {"StandardPCA": pca, "FairPCA_SDP_LP": lambda k: solve_min_max(*S, k)[0]}
     ranks = range(1, TABLES[FOUND].largest + 1)
-    return {name: np.array([list(judged(moments, of(k)).values()) for k in ranks]) for name, of in columns.items()}
+    return {name: np.array([list(evaluate(moments, of(k)).values()) for k in ranks]) for name, of in columns.items()}
 
 
 def public_file() -> pd.DataFrame:
