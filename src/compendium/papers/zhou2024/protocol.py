@@ -4,7 +4,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, wraps
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from evenspan.clustering.graphs import kernel_neighbour_graph, nearest_neighbour
 from evenspan.clustering.kernel_kmeans import KernelKMeans
 from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import balance_of, mnce_of
-from evenspan.core.errors import ConfigurationError
+from evenspan.core.errors import ConfigurationError, FairWarning
 from evenspan.core.groups import encode_groups
 from evenspan.metrics.clustering import accuracy_of, balance, encode_labels, information_of
 
@@ -140,16 +140,16 @@ judge_clustering = evaluate_clustering  # until book/papers/zhou2024/index.md im
 class Problem:
     """One data set with all that several runs share, read and made when it is first asked for."""
 
-    def __init__(self, data: str | ClusterData):
+    def __init__(self, data: str | ClusterData, points: int = 0):
         self.name = data if isinstance(data, str) else data.name
-        self._given, self.cache = data, {}
+        self._given, self._points, self.cache = data, points, {}
 
     @cached_property
     def data(self) -> ClusterData:
         """Features or kernels, classes and groups."""
         if isinstance(self._given, ClusterData):
-            return self._given
-        return made_set() if self._given == MADE else load_clustering(self._given)
+            return drawn(self._given, self._points)
+        return drawn(made_set() if self._given == MADE else load_clustering(self._given), self._points)
 
     @cached_property
     def codes(self) -> np.ndarray:
@@ -157,15 +157,27 @@ class Problem:
         return encode_groups(self.data.groups, self.data.n)[1]
 
 
-def problem(dataset: str, groups: str = "", classes: str = "", n_clusters: int = 0) -> Problem:
-    """A data set by its name: one of ``compendium.data.clustering.clusterings()``, the made one, or a CSV file."""
+def problem(dataset: str, groups: str = "", classes: str = "", n_clusters: int = 0, points: int = 0) -> Problem:
+    """A data set by its name: one of ``compendium.data.clustering.clusterings()``, the made one, or a CSV file.
+
+    Of more than so many ``points`` that many are drawn, with a fixed seed; 0 stands for all."""
     if Path(dataset).suffix == ".csv":
-        return Problem(own_clustering(dataset, groups, classes, n_clusters))
+        return Problem(own_clustering(dataset, groups, classes, n_clusters), points)
     if dataset not in (known := (*clusterings(), MADE)):
         raise ConfigurationError(f"dataset={dataset!r}; needed is a CSV file or one of {', '.join(known)}.")
     if groups or classes or n_clusters:
         raise ConfigurationError(f"groups, classes, n_clusters are for a CSV file of your own; {dataset} has its own.")
-    return Problem(dataset)
+    return Problem(dataset, points)
+
+
+def drawn(data: ClusterData, points: int) -> ClusterData:
+    """The data set if it has no more than so many points, or if they are 0, else that many of its points at random."""
+    if not 0 < points < data.n:
+        return data
+    rows = np.sort(np.random.default_rng(0).permutation(data.n)[:points])
+    y, X = (None if values is None else values[rows] for values in (data.y, data.X))
+    kernels = None if data.kernels is None else np.array([K[np.ix_(rows, rows)] for K in data.kernels])
+    return replace(data, X=X, y=y, groups=data.groups[rows], kernels=kernels)
 
 
 #: What a method is given: from a problem to features, a kernel, a graph, or a stack of kernels.
@@ -263,7 +275,9 @@ def made_set() -> ClusterData:
 
 
 class SpectralClustering(KernelKMeans):
-    """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), rounded as relaxed kernel k-means is."""
+    """Spectral clustering of Ng, Jordan and Weiss on a graph (n, n), rounded as relaxed kernel k-means is.
+
+    A graph has no distances: its diagonal is 0, and a check for equal points would find all of them equal."""
 
     def __init__(self, n_clusters=8, *, n_init=10, random_state=0):
         super().__init__(
@@ -274,7 +288,9 @@ class SpectralClustering(KernelKMeans):
         self.facts_ = {"parts of the graph": csgraph.connected_components(sparse.csr_array(X), directed=False)[0]}
         degrees = np.maximum(np.abs(np.asarray(X.sum(axis=1), float).ravel()), 1e-9)
         dense = X.toarray() if sparse.issparse(X) else X
-        return super().fit(dense / np.sqrt(np.outer(degrees, degrees)))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "only .* points are distinct", FairWarning)
+            return super().fit(dense / np.sqrt(np.outer(degrees, degrees)))
 
 
 @dataclass(eq=False, repr=False)
