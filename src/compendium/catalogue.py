@@ -22,8 +22,9 @@ from pydantic import (
 
 from evenspan.core.errors import ConfigurationError
 
-from .errors import RegistryError
-from .paths import root
+from . import data as datasets
+from .errors import RegistryError, did_you_mean
+from .paths import resolve_user_path, root
 
 PROFILES = ("embedded", "full")
 #: A run that lists its units and computes none of them.
@@ -133,7 +134,8 @@ class Experiment(Entry):
     def _checked(self, name: str, value: object) -> Scalar:
         if name not in self.parameters:
             known = ", ".join(f"{key} (default {default})" for key, default in self.parameters.items())
-            raise RegistryError(f"{self.id} has no parameter {name!r}; its parameters are {known}.")
+            near = did_you_mean(name, self.parameters)
+            raise RegistryError(f"{self.id} has no parameter {name!r}; its parameters are {known}. {near}".rstrip())
         try:
             value = TypeAdapter(type(self.parameters[name]), config=_GIVEN).validate_python(value)
         except ValidationError as error:
@@ -142,6 +144,12 @@ class Experiment(Entry):
         if name in self.choices and value not in self.choices[name]:
             known = ", ".join(map(str, self.choices[name]))
             raise ConfigurationError(f"{self.id}: parameter {name!r} cannot be {value!r}; it can be {known}.")
+        if name != "seed" and type(value) is int and value < 1 <= self.parameters[name]:
+            raise ConfigurationError(f"{self.id}: parameter {name!r} is {value}; needed is 1 or more.")
+        if name == "dataset" and not resolve_user_path(value).is_file():
+            known = {*datasets.names(), *datasets.clusterings(), *(run.get(name) for run in self.runs.values())}
+            if value not in known and (near := did_you_mean(value, known)):
+                raise RegistryError(f"{self.id}: there is no data set {value!r}, and no file of this name. {near}")
         return value
 
 
@@ -154,7 +162,8 @@ def experiment(name: str) -> Experiment:
     """One experiment by its name."""
     known = catalogue()
     if name not in known:
-        raise RegistryError(f"There is no experiment {name!r}; the experiments are {', '.join(known)}.")
+        near = did_you_mean(name, known) or f"The experiments are {', '.join(known)}."
+        raise RegistryError(f"There is no experiment {name!r}. {near}")
     return known[name]
 
 

@@ -1,5 +1,8 @@
 """What only the compendium refuses: names that are not registered, and raw data that cannot be had."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 from evenspan.core.errors import FairError
 
 
@@ -16,3 +19,9 @@ class FetchError(FairError, OSError):
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)
         self.remedy = remedy or message
+
+
+def did_you_mean(name: object, known: Iterable[object]) -> str:
+    """The question whether one of the known names was meant, the closest ones; blank if none is close."""
+    near = get_close_matches(str(name), list(map(str, known)), n=2)
+    return f"Did you mean {' or '.join(near)}?" if near else ""

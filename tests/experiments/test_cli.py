@@ -38,7 +38,9 @@ def test_help_and_version_import_nothing_heavy():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "nothing"], "There is no experiment 'nothing'; the experiments are toy-table."),
+        (["run", "toy-tables"], "There is no experiment 'toy-tables'. Did you mean toy-table?"),
+        (["run", NAME, "-p", "k", "0"], "parameter 'k' is 0; needed is 1 or more."),
+        (["run", "nothing"], "There is no experiment 'nothing'. The experiments are toy-table."),
         (["run", NAME, "-p", "depth", "3"], "no parameter 'depth'; its parameters are dataset (default toy), k"),
         (["run", NAME, "-p", "k", "ten"], "parameter 'k' is 'ten'. Input should be a valid integer"),
         (["run", NAME, "-p", "scale", "nan"], "'scale' is 'nan'. Input should be a finite number"),

@@ -58,7 +58,8 @@ def submit(tmp_path, monkeypatch):
 
 def test_a_class_on_two_tables_gives_rows_and_a_page_and_goes_on(submit):
     said, rows, page = submit("Randomly", *SMALL, "--splits", "1")
-    assert [line.rpartition(":")[0] for line in said.stdout.splitlines()[:2]] == ["[1/2] npha", "[2/2] german"]
+    assert said.stdout.startswith("2 tables, 2 fits. One to 12 rows took ")
+    assert [line.partition(":")[0] for line in said.stdout.splitlines()[1:3]] == ["[1/2] npha", "[2/2] german"]
     assert list(rows)[:8] == ["task", *TIDY]
     assert [set(rows[name]) for name in ("dataset", "method", "k")] == [{"npha", "german"}, {"Randomly"}, {2}]
     assert "<strong>Randomly</strong>" in page
@@ -97,10 +98,11 @@ def test_a_clustering_is_measured_by_its_balance(submit):
         ("None", (), "has no class None. Name one that it has."),
         ("LEACE", (), "LEACE is a name of LEACE already. Give your class another name."),
         ("Never", (), "Never failed in fit (ValueError: not today). Correct it."),
-        ("Twin", ("--table", "compas"), "There is no table compas; Twin can have adult, bank_marketing,"),
+        ("Twin", ("--table", "compas"), "There is no table compas. Twin can have adult, bank_marketing,"),
         ("Twin", ("--sizes", "10", "--table", "ecoli"), "has a value on no table: sizes=10 leave none"),
+        ("Twin", ("--table", "obesety"), "There is no table obesety. Did you mean obesity?"),
         ("Twin", ("--sizes", "3"), "sizes='3'; the others are stored at 2, 5, 10."),
-        ("Halves", ("--table", "ecoli"), "There is no table ecoli; Halves can have credit_card, har_means."),
+        ("Halves", ("--table", "ecoli"), "There is no table ecoli. Halves can have credit_card, har_means."),
     ],
 )
 def test_what_cannot_be_submitted_is_told_in_a_sentence(submit, name, options, said):

@@ -71,7 +71,7 @@ def test_jaffe_has_the_known_answer(raw, table):
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
-        ({"groups": "sex"}, "groups='sex'.*has the columns width, height, who, kind. Name one"),
+        ({"groups": "sex"}, "groups='sex'.*has the columns 'width', 'height', 'who', 'kind'. Name one"),
         ({"dataset": "nowhere.csv"}, "'nowhere.csv' cannot be read"),
         ({"dataset": "nowhere"}, "needed is a CSV file or one of jaffe, "),
         ({"dataset": "made"}, "for a CSV file of your own"),

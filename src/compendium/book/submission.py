@@ -7,8 +7,10 @@ table, and kept as every run of one's own, so that a run which was interrupted g
 import contextlib
 import html
 import io
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pandas as pd
 
@@ -18,9 +20,11 @@ from .. import data as datasets
 from .. import own, records, store
 from ..catalogue import Experiment, experiment
 from ..engine import inspect_study
+from ..errors import did_you_mean
 from ..papers.across import protocol as across
 from ..papers.across import summary
 from ..papers.zhou2024 import protocol as zhou2024
+from ..study import duration
 from . import leaderboard, tables
 from .leaderboard import CLUSTERS, CONCERNS, LINEAR
 
@@ -36,16 +40,22 @@ th, td { text-align: left; padding: 0.25rem 0.8rem 0.25rem 0; border-bottom: 1px
 def submit(method: str, folder: Path, wanted: Sequence[str], sizes: str, splits: int, say: Callable) -> Path:
     """Compute the class ``FILE:CLASS`` on the wanted tables, or on all, and write rows, record and page; its path."""
     ((name, kind),) = own.methods(method, lambda kind: kind).items()
+    begun = time.perf_counter()
     entry = experiment(CLUSTERS if own.is_clustering(kind) else LINEAR)
+    one_fit = time.perf_counter() - begun
     known = across.DATASETS if entry.id == LINEAR else {*datasets.names()} & {*datasets.clusterings()}
     known = [table for table in known if datasets.entry(table).shipped]
     if strange := [table for table in wanted if table not in known]:
-        raise ConfigurationError(f"There is no table {', '.join(strange)}; {name} can have {', '.join(sorted(known))}.")
+        near = did_you_mean(strange[0], known) or f"{name} can have {', '.join(sorted(known))}."
+        raise ConfigurationError(f"There is no table {', '.join(strange)}. {near}")
     at = [int(size) if size.strip().isdigit() else 0 for size in sizes.split(",")]
     if not {*at} <= {*across.COMPONENTS}:
         raise ConfigurationError(f"sizes={sizes!r}; the others are stored at {', '.join(map(str, across.COMPONENTS))}.")
     given = {"method": method} | ({"seeds": splits} if entry.id == CLUSTERS else {"splits": splits, "sizes": sizes})
     known = [table for table in wanted or known if entry.id == CLUSTERS or min(at) < across.DATASETS[table].d]
+    fits = len(known) * splits * (1 if entry.id == CLUSTERS else len(at))
+    least = duration(fits * one_fit)
+    say(f"{len(known)} tables, {fits:,} fits. One to 12 rows took {one_fit:.2g} s, so all take {least} at least.")
     units, failed = evaluate(entry, name, known, given, say)
     if not units:
         why = "; ".join(dict.fromkeys(failed.values())) or f"sizes={sizes} leave none with more features"
@@ -60,8 +70,9 @@ def evaluate(
     entry: Experiment, name: str, wanted: Sequence[str], given: Mapping, say: Callable
 ) -> tuple[list[store.Unit], dict[str, str]]:
     """The stored units of a class, of each table one, computed where they are not stored; and why others have none."""
-    units, failed = [], {}
+    units, failed, took = [], {}, []
     for place, table in enumerate(wanted, 1):
+        begun = time.perf_counter()
         with contextlib.redirect_stdout(io.StringIO()):
             study = inspect_study(entry, entry.complete({"dataset": table, **given}))
             task = next(task for task, values in study.units.items() if name in values.values())
@@ -71,8 +82,11 @@ def evaluate(
         if made := study.stored(task):
             units.append(made)
             said = "stored already" if there else f"{made.record['seconds']:.1f} s"
+            took += [] if there else [time.perf_counter() - begun]
         else:
             failed[table] = said = study.left_out[task]
+        left = len(wanted) - place
+        said += f"; at this pace {duration(left * fmean(took))} are left" if left and took else ""
         say(f"[{place}/{len(wanted)}] {table}: {said}")
     return units, failed
 
@@ -139,6 +153,7 @@ def fits(mine: pd.DataFrame) -> pd.DataFrame:
     some = mine[mine["metric"].isin(across.FACTS)]
     some = some.assign(k=some["k"].astype(object).where(some["k"].notna(), "–"))
     wide = some.pivot_table("value", ["dataset", "k"], "metric", sort=False).reset_index()
-    share = wide["certified"] if "certified" in wide else pd.Series(0.0, wide.index)
+    wide = wide.reindex(columns=["dataset", "k", *across.FACTS])  # none where every fit failed
+    share = wide["certified"].fillna(0.0)
     words = share.map(lambda share: {0.0: "no", 1.0: "yes"}.get(share, f"{share:.0%} of splits"))
     return wide[["dataset", "k"]].assign(certified=words, seconds=wide["seconds"].map("{:.2g}".format))

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from evenspan.core.errors import ConfigurationError
 
-from ..errors import RegistryError
+from ..errors import RegistryError, did_you_mean
 from . import clustering_files as files
 from .clustering_files import standardised, tf_idf, unit_rows
 from .credit_card import CREDIT_CARD, CREDIT_CARD_ALL, EACH, credit_card_arrays
@@ -49,7 +49,8 @@ def load_clustering(name: str) -> ClusterData:
 
     The archives of ``har`` and ``daily_sports`` have to be put into folders of these names in mirror or cache."""
     if name not in SOURCES:
-        raise RegistryError(f"there is no clustering data set {name!r}; there are {', '.join(SOURCES)}.")
+        known = did_you_mean(name, SOURCES) or f"There are {', '.join(SOURCES)}."
+        raise RegistryError(f"There is no clustering data set {name!r}. {known}")
     read, scale, note = SOURCES[name]
     X, y, groups = read()
     X, kernels = (None, X) if scale is None else (scale(X), None)

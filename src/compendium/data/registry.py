@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from .. import paths
-from ..errors import RegistryError
+from ..errors import RegistryError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def entry(name: str) -> Entry:
     """The registry's entry for one data set."""
     entries = read(paths.data("registry.toml"))
     if name not in entries:
-        raise RegistryError(f"there is no data set {name!r}; the registry has {', '.join(entries)}.")
+        known = did_you_mean(name, entries) or f"The registry has {', '.join(entries)}."
+        raise RegistryError(f"There is no data set {name!r}. {known}")
     return entries[name]
 
 

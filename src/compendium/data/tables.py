@@ -20,7 +20,7 @@ import evenspan
 from evenspan.core.errors import ConfigurationError, DataError
 
 from .. import paths
-from ..errors import RegistryError
+from ..errors import RegistryError, did_you_mean
 from . import raw
 from .fetch import raw_file
 from .raw import GROUP, LABEL, LSAC, RFPCA
@@ -135,8 +135,9 @@ def read_own(path: str, **named: str) -> pd.DataFrame:
         raise ConfigurationError(f"dataset={path!r} cannot be read ({error}). Give the path of a CSV file.") from error
     for parameter, column in named.items():
         if column not in table:
-            known = ", ".join(table)
-            raise ConfigurationError(f"{parameter}={column!r}; {path} has the columns {known}. Name one of these.")
+            near = did_you_mean(column, table) or "Name one of these."
+            known = ", ".join(map(repr, table))
+            raise ConfigurationError(f"{parameter}={column!r}; {path} has the columns {known}. {near}")
     if table.empty:
         raise ConfigurationError(f"{path} has no rows. Give a table with some.")
     for column in named.values():
