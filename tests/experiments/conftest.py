@@ -48,8 +48,8 @@ def put(module, name, value):
 
 @pytest.fixture(scope="session")
 def few_portraits():
-    """A block in which readers learn from 300 portraits and are judged on as many; a page has some thousands."""
-    made, few = images.stream, {images.READ, images.JUDGED}
+    """A block in which probes are trained on 300 portraits and evaluated on as many; a page has some thousands."""
+    made, few = images.stream, {images.PROBED, images.EVALUATED}
 
     def stream(size, seed, rows, **options):
         return made(size, seed, min(rows, 300) if seed in few else rows, **options)

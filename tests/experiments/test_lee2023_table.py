@@ -120,7 +120,7 @@ def test_the_control_is_compared_where_as_much_variance_is_left():
     assert summary.against_random(results[results["method"] != control], "german").empty
 
 
-def test_the_judge_agrees_with_the_arrays():
+def test_the_evaluation_agrees_with_the_arrays():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(300, 12)) * np.arange(1, 13), (np.arange(300) % 3 == 0).astype(int)
     X[groups == 1] += 2.0
@@ -131,7 +131,7 @@ def test_the_judge_agrees_with_the_arrays():
     gap = X[groups == 1].mean(axis=0) - X[groups == 0].mean(axis=0)
     spreads = {g: X[groups == g].var(axis=0).sum(axis=0) for g in (0, 1)} | {"all": X.var(axis=0).sum(axis=0)}
     assert total == pytest.approx(spreads | {"gap": np.linalg.norm(gap)})
-    found = images.judgement(model, ArrayStream(X, groups), ArrayStream(X, groups))
+    found = images.evaluate(model, ArrayStream(X, groups), ArrayStream(X, groups))
     assert found["explained variance ratio"] == pytest.approx(T.var(axis=0).sum(axis=0) / spreads["all"])
     assert found["mean gap"] < 1e-8 < found["mean gap of the images"]
     for direction, kept in ((model.components_[0], 1.0), (model.nullified_[0], 0.0)):

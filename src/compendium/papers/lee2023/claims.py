@@ -89,6 +89,9 @@ def sample_size(rows: Rows) -> Answer:
     fitted, table = _slopes(runs, [(EXACT, "eps_f"), (GIVEN, "eps_o")]), growth_table(runs)
     bound, room = rule("L04", "exponent of 1/eps"), rule("L04", "tolerance")
     lowest = {name: -1.0 / fitted.loc[(which, name), "low"] for which, name in ((EXACT, "eps_f"), (GIVEN, "eps_o"))}
+    unknown = table[table["bound"].notna() & table[["low", "high"]].isna().any(axis=1)]
+    if len(unknown):
+        raise MissingNumbersError(f"two levels and sizes for the exponent of {', '.join(unknown['factor'].unique())}")
     verdicts = [0.0 < value <= bound + room for value in lowest.values()]
     verdicts += [answer == "yes" for answer in table["consistent"] if answer != "–"]
     numbers = {f"lowest exponent and bound, 1/{name}": (value, bound) for name, value in lowest.items()}

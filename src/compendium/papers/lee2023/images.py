@@ -27,12 +27,12 @@ from evenspan.representation.erasure import IncompleteErasureWarning
 from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream
 from ...records import in_order, tidy
 
-#: The method whose numbers are judged, and ours beside it: every image both without and with glasses.
+#: The method of the paper, and ours beside it: every image both without and with glasses.
 SHOWN, PAIRED = "m = 5", "m = 5, paired"
 ORDER = ("PCA", "mean", "m = 1", "m = 2", SHOWN, "m = 10", PAIRED)
-#: Height and width of the ablations, and power steps of both phases; seeds to fit, to learn from and to judge.
+#: Height and width of the ablations, and power steps of both phases; seeds to fit, to train probes and to evaluate.
 HALF, BLOCKS = (109, 89), 5
-FITTED, READ, JUDGED = 2023, 2024, 2025
+FITTED, PROBED, EVALUATED = 2023, 2024, 2025
 
 
 def named(size: tuple[int, int]) -> str:
@@ -62,7 +62,7 @@ def costs(seconds: float, size: tuple[int, int], images: int, passes: int) -> di
     """Time and memory of a fit; some images are drawn without a fit as well, to know what the drawing takes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
     start, some = time.perf_counter(), 1024
-    for _ in stream(size, READ, some):
+    for _ in stream(size, PROBED, some):
         pass
     drawing = (time.perf_counter() - start) / some * images * passes
     return {
@@ -73,9 +73,9 @@ def costs(seconds: float, size: tuple[int, int], images: int, passes: int) -> di
     }
 
 
-def judgement(model: StreamingFairPCA, learn: Stream, judge: Stream) -> dict[str, float]:
-    """What the projection keeps of images that it has not seen, and what readers fitted to others find in them."""
-    (E, groups), (T, truth, total) = embedded(model, learn)[:2], embedded(model, judge)
+def evaluate(model: StreamingFairPCA, train: Stream, test: Stream) -> dict[str, float]:
+    """What the projection keeps of images that it has not seen, and what probes fitted to others find in them."""
+    (E, groups), (T, truth, total) = embedded(model, train)[:2], embedded(model, test)
     moments = GroupMoments.from_data(T, truth)
     found = {
         "explained variance ratio": float(T.var(axis=0).sum(axis=0) / total["all"]),
@@ -86,8 +86,8 @@ def judgement(model: StreamingFairPCA, learn: Stream, judge: Stream) -> dict[str
     }
     for g, name in ((0, "without"), (1, "with")):
         found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
-    for reader in metrics.PROBES:
-        found[f"AUC ({reader})"] = metrics.auc(truth == 1, metrics.probe_scores(reader, E, groups == 1, T))
+    for probe in metrics.PROBES:
+        found[f"AUC ({probe})"] = metrics.auc(truth == 1, metrics.probe_scores(probe, E, groups == 1, T))
     return found
 
 
@@ -133,8 +133,8 @@ K, M, BATCH = 10, 5, 64
 #: Rows and features of the small samples, in whole batches of rows; those of streams have more features.
 POINTS = ((128, 64), (128, 256), (128, 512), (512, 64), (512, 256), (1024, 16), (2048, 64), (4096, 16))
 WIDE = ((512, 1600), (512, 3200), (512, 6400), (512, 12_800), (2048, 3200))
-#: The bound of the claim: features, components and batch of the largest run.
-LARGEST, LARGEST_K, LARGEST_BATCH = 50_000, 100, 256
+#: The bound of the claim: components and batch of the largest run.
+LARGEST_K, LARGEST_BATCH = 100, 256
 STREAMED, STREAMED_MEAN = "FNPM, m = 5", "mean constraint, streamed"
 
 
@@ -184,16 +184,17 @@ def peak_bytes(estimator: BaseEstimator, stream: Stream) -> int:
     return peak
 
 
-def memory_rows(points=POINTS, wide=WIDE, largest: int = LARGEST, methods=tuple(METHODS)) -> list[dict]:
-    """Peak bytes of the methods at several sizes, and of the streaming method at many features."""
+def memory_rows(most: int, largest: int) -> list[dict]:
+    """Peak bytes of the methods on samples of at most so many rows, and of the streaming method at many features."""
     rows = []
+    points, wide = ([(n, d) for n, d in sizes if n <= most and d <= largest] for sizes in (POINTS, WIDE))
 
     def measure(method: str, estimator: BaseEstimator, n: int, d: int, **form) -> None:
         key = {"dataset": MEMORY, "method": method, "k": estimator.n_components, "protocol": "peak allocation"}
         peak = float(peak_bytes(estimator, rows_of(n, d, **form)))
         rows.extend(tidy({f"bytes, n = {n}, d = {d}": peak}, **key, blocks=2))
 
-    for method in methods:
+    for method in METHODS:
         streamed = method in (STREAMED, STREAMED_MEAN)
         dtype = np.float32 if streamed else np.float64
         peak_bytes(METHODS[method], rows_of(64, 32, dtype=dtype))  # what the first call imports is no one's memory

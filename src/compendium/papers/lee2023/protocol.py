@@ -1,4 +1,4 @@
-"""Made populations with their true answers, the two phases run on fresh rows, and the judge of an answer.
+"""Made populations with their true answers, the two phases run on fresh rows, and the evaluation of an answer.
 
 The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driven one by one.
 """
@@ -139,7 +139,7 @@ def subspace_sine(V: np.ndarray, target: np.ndarray) -> float:
     return float(np.linalg.norm(target - V @ (V.T @ target), ord=2)) if target.shape[1] else 0.0
 
 
-def judged(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
+def evaluate(case: Setting, V: np.ndarray, power: FairPowerMethod | None = None) -> dict[str, float]:
     """Everything measured of an answer, and of the first phase before it where there was one."""
     moments, C = case.pair.moments(), case.pair.covariance
     found = {

@@ -97,7 +97,7 @@ def slopes(rows: pd.DataFrame, delta: float = DELTA, smallest: Sequence[int] = (
 
 
 def slopes_beyond(rows: pd.DataFrame) -> pd.DataFrame:
-    """The slopes by which the theory is judged, those beyond the threshold, by population, experiment and measure."""
+    """The slopes that are compared with the theory, beyond the threshold, by population, experiment and measure."""
     return slopes(rows, smallest=[BEYOND]).set_index(["generator", "experiment", "metric"])
 
 
@@ -119,7 +119,8 @@ def needs(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
 
 
 def _interval(measured: np.ndarray) -> np.ndarray:
-    return np.nanquantile(measured[1:], [0.025, 0.975])
+    known = measured[1:][~np.isnan(measured[1:])]
+    return np.quantile(known, [0.025, 0.975]) if len(known) else np.full(2, np.nan)
 
 
 def growth_table(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
@@ -137,7 +138,7 @@ def growth_table(rows: pd.DataFrame, delta: float = DELTA) -> pd.DataFrame:
         # Samples grow with d, k and m, and as a share or a gap gets smaller.
         room = rule("L04", "tolerance")
         within = low <= bound + room if factor in ("d", "k", "m") else high >= bound - room
-        consistent = "–" if np.isnan(bound) else "yes" if within else "no"
+        consistent = "–" if np.isnan([bound, low, high]).any() else "yes" if within else "no"
         table.append((factor, metric, float(exponents[0]), float(low), float(high), bound, consistent))
     return pd.DataFrame(table, columns=["factor", "metric", "exponent", "low", "high", "bound", "consistent"])
 

@@ -1,4 +1,4 @@
-"""What the experiment on three tables needs beside public estimators: splits, programs, judge, quoted numbers."""
+"""What the experiment on three tables needs beside public estimators: splits, programs, evaluation, quoted numbers."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ from evenspan.representation.null_it_out import constrained_components, contrast
 from ... import paths
 from ...data import Dataset, load_split, own_split, split_moments
 from ...own import fitted as own_fit
-from ..kleindessner2023.protocol import CLASSIFIERS, Row, judge_classifier, judge_moments
+from ..kleindessner2023.protocol import CLASSIFIERS, Row, evaluate_classifier, evaluate_moments
 from .own_tables import NAMES, load_own_split
 
 SECOND_MOMENT, AS_RELEASED, CONTROL, MIN_MAX = "offline, second moment", "as released", "random", "Samadi et al."
-#: Where the judge is cut short, because it would take hours: splits of the kernel SVM on Adult's own table, rows up to
-#: which kernel readers are fitted on own tables, and rows of a bandwidth.
-OWN_ADULT_SVM_SPLITS, KERNEL_READER_ROWS, BANDWIDTH_ROWS = 2, 2000, 5000
+#: Where the evaluation is cut short, because it would take hours: splits of the kernel SVM on Adult's own table, rows
+#: up to which kernel probes are fitted on own tables, and rows of a bandwidth.
+OWN_ADULT_SVM_SPLITS, KERNEL_PROBE_ROWS, BANDWIDTH_ROWS = 2, 2000, 5000
 #: In-sample variance below this share of all is none: what is projected then is rounding.
 NO_VARIANCE = 1e-10
 #: Below this a singular value of the gap, relative to the largest, is rounding: P_m is then not determined.
@@ -116,7 +116,7 @@ class RandomRemoval(Removal):
 def fit(estimator, moments: GroupMoments, rows: Callable[[], Dataset] | None = None):
     """The fitted method; where it is exact, checked against its certificate; a class of one's own may need ``rows``."""
     with warnings.catch_warnings():
-        # Where the training part has too small a rank: said by the variance itself.
+        # Where the rank of the training part is too small the variance shows it.
         warnings.simplefilter("ignore", SurplusComponentsWarning)
         fitted = estimator.fit_moments(moments) if rows is None else own_fit(estimator, moments, rows)
     exact = isinstance(fitted, NullItOutPCA | RandomRemoval) and leaves_variance(fitted, moments)
@@ -146,12 +146,19 @@ def fnpm_rows(fitted, train: GroupMoments, m: int, offline, second_moment) -> li
     Z, k = complement(fitted.nullified_.T), len(fitted.components_)
     left = np.linalg.eigvalsh(symmetrise(Z.T @ train.second_moment @ Z))[::-1]
     largest = float(np.linalg.norm(train.second_moment, ord=2))
+    pairs = {
+        "sine to offline": (fitted, offline),
+        "sine to offline, second moment": (fitted, second_moment),
+        "sine between offline answers": (offline, second_moment),
+    }
+    reason = ""
+    if len(left) > k and left[k - 1] <= DETERMINED * largest:
+        reason = f"not determined: fewer than {k} of the directions left carry variance"
     rows = [
-        ("fit", "sine to offline", sine(fitted.components_, offline.components_), ""),
-        ("fit", "sine to offline, second moment", sine(fitted.components_, second_moment.components_), ""),
-        ("fit", "sine between offline answers", sine(offline.components_, second_moment.components_), ""),
-        _ratio("ratio of phase 2", left[k - 1], left[k] if len(left) > k else 0.0, largest),
+        ("fit", name, np.nan if reason else sine(one.components_, other.components_), reason)
+        for name, (one, other) in pairs.items()
     ]
+    rows.append(_ratio("ratio of phase 2", left[k - 1], left[k] if len(left) > k else 0.0, largest))
     if m == 0:
         return rows
     (contrast,) = contrasts(train.labels)
@@ -183,11 +190,11 @@ def bandwidth(split: Split, k: int) -> float | None:
     return metrics.median_bandwidth(projected)
 
 
-def judged(family: str, fitted, split: Split, width: float | None) -> Iterator[Row]:
+def evaluate(family: str, fitted, split: Split, width: float | None) -> Iterator[Row]:
     """What moments determine, and with the points, where ``width`` is the bandwidth of the MMD, everything else."""
     own = split.name in NAMES.values()
     yield "in sample", "%Var", 100.0 * metrics.retained_variance(split.train, fitted.components_.T), ""
-    yield from judge_moments("PCA", fitted, split.train, split.test)  # it asks the name only whether one is linear
+    yield from evaluate_moments("PCA", fitted, split.train, split.test)  # it asks the name only whether one is linear
     if split.points is None:
         return
     if family != AS_RELEASED and not leaves_variance(fitted, split.train):
@@ -203,18 +210,18 @@ def judged(family: str, fitted, split: Split, width: float | None) -> Iterator[R
         yield "in sample", "MMD^2", metrics.mmd2(inside[0], train.groups, width), ""
     yield "released", "MMD^2", metrics.mmd2(outside[0], test.groups, width), ""
     if family != AS_RELEASED:
-        for reader in metrics.PROBES if not own or train.n <= KERNEL_READER_ROWS else ("linear",):
+        for probe in metrics.PROBES if not own or train.n <= KERNEL_PROBE_ROWS else ("linear",):
             for protocol, part in parts.items():
-                area = metrics.group_auc(reader, inside[::2], part[::2])
-                yield protocol, f"AUC of the group ({reader})", area, ""
+                area = metrics.group_auc(probe, inside[::2], part[::2])
+                yield protocol, f"AUC of the group ({probe})", area, ""
     if own and family != AS_RELEASED and (train.name != NAMES["adult"] or train.split < OWN_ADULT_SVM_SPLITS):
-        yield from judge_classifier("Kernel SVM", outside, outside, "released")
+        yield from evaluate_classifier("Kernel SVM", outside, outside, "released")
     if not own and family not in (AS_RELEASED, CONTROL):
         for classifier in CLASSIFIERS:
             if classifier != "MLP" or family != SECOND_MOMENT:
-                yield from judge_classifier(classifier, outside, outside, "released")
+                yield from evaluate_classifier(classifier, outside, outside, "released")
             if classifier != "MLP":
-                yield from judge_classifier(classifier, inside, outside, "held-out")
+                yield from evaluate_classifier(classifier, inside, outside, "held-out")
     if own and family == "PCA":
         yield from _second(fitted, train, inside, outside)
 
@@ -227,11 +234,11 @@ def _second(fitted, train: Dataset, inside: tuple, outside: tuple) -> Iterator[R
         yield "second", "MMD^2", np.nan, "not computed: 31,655 training points take too long"
         return
     yield "second", "MMD^2", metrics.mmd2(inside[0], train.groups, np.sqrt(0.5)), ""  # exp(-|a - b|^2)
-    for row in judge_classifier("Linear SVM", inside, outside, "held-out"):
+    for row in evaluate_classifier("Linear SVM", inside, outside, "held-out"):
         yield "second", *row[1:]
 
 
-#: The quoted columns, as the judge here calls them, and how many decimals the file gives; all of the test part.
+#: The quoted columns, as the evaluation here calls them, and how many decimals the file gives; all of the test part.
 QUOTED = {"%Var": 2, "MMD^2": 3, "%Acc (Kernel SVM)": 2, "Delta_DP (Kernel SVM)": 2}
 
 

@@ -1,4 +1,4 @@
-"""Tables from the judged rows of the tabular comparison of Lee et al. (2023)."""
+"""Tables from the rows of the tabular comparison of Lee et al. (2023)."""
 
 import re
 
@@ -32,7 +32,7 @@ def directions(rows: pd.DataFrame) -> list[int]:
     return sorted({int(one[1] or 0) for one in found if one})
 
 
-def one_judge(study: Study, dataset: str, k: int) -> pd.DataFrame:
+def common_benchmark(study: Study, dataset: str, k: int) -> pd.DataFrame:
     """Mean and deviation over the published splits by protocol and metric: of earlier methods, as stored, and ours.
 
     A run of one's own stands alone."""
@@ -55,7 +55,7 @@ def shown_methods(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def fits(results: pd.DataFrame, dataset: str, m: int) -> pd.DataFrame:
-    """What is told of the fits of FNPM with m: one line a split, the metrics across."""
+    """What is measured of the fits of FNPM with m: one line a split, the metrics across."""
     fit = results[(results["dataset"] == dataset) & (results["protocol"] == "fit")]
     return fit[fit["method"] == label("FNPM", m)].pivot(index="split", columns="metric", values="value")
 
@@ -93,7 +93,7 @@ def price(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
 def against_random(results: pd.DataFrame, dataset: str) -> pd.DataFrame:
     """``m, kept, random, gap``: area of the kernel classifier with random directions, and with gap directions.
 
-    At the variance that the control keeps, if any: between the m that were judged areas are interpolated linearly."""
+    At the variance that the control keeps, if any: between the m that ran areas are interpolated linearly."""
     found = price(results, dataset)
     kept = found[(found["metric"] == "%Var") & (found["protocol"] == "released")].rename(columns={"mean": "kept"})
     area = found[(found["metric"] == KERNEL) & (found["protocol"] == "held-out")]
