@@ -23,5 +23,5 @@ class FetchError(FairError, OSError):
 
 def did_you_mean(name: object, known: Iterable[object]) -> str:
     """The question whether one of the known names was meant, the closest ones; blank if none is close."""
-    near = get_close_matches(str(name), list(map(str, known)), n=2)
+    near = get_close_matches(str(name), list(map(str, known)), n=2, cutoff=0.75)
     return f"Did you mean {' or '.join(near)}?" if near else ""

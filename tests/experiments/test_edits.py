@@ -50,14 +50,26 @@ def edited(name: str, folder, old: str, new: str, *, twice: str = "") -> Path:
     return folder / "edited.ipynb"
 
 
-def in_kernel(path: Path):
-    """Rows and note of a notebook in Jupyter's kernel."""
+def in_kernel(path: Path, **parameters):
+    """Rows and note of a notebook in Jupyter's kernel; its outputs stand beside it."""
     notebook, rows = nbformat.read(path, as_version=4), path.with_suffix(".pkl")
     notebook.cells.append(nbformat.v4.new_code_cell(f"results.to_pickle({str(rows)!r})\nprint(study.note())"))
     nbformat.write(notebook, path)
     quiet = {"progress_bar": False, "log_output": False, "cwd": str(paths.root()), "kernel_name": "python3"}
-    done = papermill.execute_notebook(str(path), None, **quiet)
+    done = papermill.execute_notebook(str(path), str(path.with_suffix(".out.ipynb")), parameters, **quiet)
     return pd.read_pickle(rows), done.cells[-1].outputs[0]["text"]
+
+
+#: A parameter that a reader changes in the kernel; the column of the rows that then has so many values.
+DRIFT = {
+    "kleindessner2023/illustration": ("draws", 3, "split"),
+    "rathore2025/tables": ("max_k", 2, "k"),
+    "zhou2024/kernels": ("kernel", 3, ""),
+}
+AGAIN = """try:
+    study.run(study.unit, study.units.values())
+except Exception as error:
+    print(error)"""
 
 
 def here(name: str, path: Path | str):
@@ -118,3 +130,37 @@ def test_layout_and_a_cell_that_runs_twice_are_no_edits(offline, tmp_path):
     both = rows[rows["source"] == COMPUTED].astype({"split": str}).merge(stored.astype({"split": str}), on=key)
     assert len(both) > 50
     np.testing.assert_allclose(both["value_x"], both["value_y"], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", DRIFT)
+def test_in_the_order_of_jupyter_a_changed_parameter_is_an_error_until_the_study_is_made_again(name, offline, tmp_path):
+    parameter, value, column = DRIFT[name]
+    notebook = nbformat.read(paths.root() / f"notebooks/{name}.ipynb", as_version=4)
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    below = code[next(place for place, source in enumerate(code) if "Study(" in source) :]
+    notebook.cells += map(nbformat.v4.new_code_cell, [f"{parameter} = {value}", AGAIN, *below])
+    nbformat.write(notebook, tmp_path / "drift.ipynb")
+    rows, note = in_kernel(tmp_path / "drift.ipynb")
+    (error,) = (
+        output["text"]
+        for cell in nbformat.read(tmp_path / "drift.out.ipynb", as_version=4).cells
+        if cell.source == AGAIN
+        for output in cell.outputs
+    )
+    assert f"{parameter} = {value} in this kernel, but the study was made with {parameter} = " in error
+    assert f"the setting is another one ({parameter} = {value})" in note
+    assert "Nothing that is published was used." in note
+    assert set(rows["source"]) == {COMPUTED}
+    assert not column or rows[column].nunique() == value
+
+
+@pytest.mark.parametrize("name", DRIFT)
+def test_papermill_gives_what_runs_without_a_kernel(name, offline, tmp_path):
+    parameter, value, _ = DRIFT[name]
+    entry = experiment(name.replace("/", "-"))
+    notebook = nbformat.read(paths.root() / entry.notebook, as_version=4)
+    nbformat.write(notebook, tmp_path / "plain.ipynb")
+    rows, note = in_kernel(tmp_path / "plain.ipynb", **{parameter: value})
+    space = execute_cells(entry, entry.complete({parameter: value}))
+    pd.testing.assert_frame_equal(rows, space["results"], rtol=1e-6, atol=1e-9)
+    assert "This run is your own" in note

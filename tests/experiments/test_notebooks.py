@@ -1,7 +1,6 @@
 """Every notebook once with a setting that no page shows, and a method and a table of the reader's own if it takes one.
 
 It gives a result of its own and no verdicts, and the method is one more line in everything that compares methods.
-Some notebooks are tried, others with every commit, and all with --exhaustive.
 """
 
 import re
@@ -19,8 +18,6 @@ from compendium.engine import execute_cells
 from compendium.papers.lee2023 import scale
 from compendium.papers.rathore2025 import protocol as rathore2025
 from evenspan.core.errors import ConfigurationError, FairError
-
-from ..conftest import TURN
 
 FILE = """
 import numpy as np
@@ -121,7 +118,7 @@ SETTINGS = {
     "kleindessner2023-illustration": {"draws": 3},
     "kleindessner2023-theorems": {"problems": 6, "points": 500},
     "kleindessner2023-faces": {"k": 20, "splits": 1, "images": 60},
-    "kleindessner2023-reductions": KIND | {"size": 90, "runs": 1, "bounds": "0.1"},
+    "kleindessner2023-reductions": KIND | {"size": 60, "runs": 1, "bounds": "0.1"},
     "kleindessner2023-reductions-times": KIND | {"sizes": "100", "runs": 1},
 }
 #: What the notebook needs of a method; of the others Mine.
@@ -131,8 +128,6 @@ CLASSES = {
     **dict.fromkeys(("across-classifiers", "across-concealment"), "Coordinates"),
     **dict.fromkeys(("zhou2024-table", "zhou2024-multiple", "zhou2024-kernels"), "MyClusters"),
 }
-#: What is tried with this commit.
-TRIED = [*catalogue()][TURN % 5 :: 5]
 #: In tables that name methods and are not of those of a run: the words of claims, kernels, kernel weights.
 OTHER_TABLES = ("Claims and their computed answers", "over pairs of different points", "kernel weight; dashed")
 
@@ -217,9 +212,7 @@ def test_what_is_no_method_is_refused_in_one_sentence(file, monkeypatch):
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[] if one in TRIED else pytest.mark.exhaustive) for one in catalogue()]
-)
+@pytest.mark.parametrize("name", catalogue())
 def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, file, tmp_path, monkeypatch):
     entry, setting, kind = experiment(name), SETTINGS[name], CLASSES.get(name, "Mine")
     if "groups" in setting:
