@@ -74,10 +74,10 @@ def gaps(part: Dataset, V) -> tuple[float, float]:
 
 
 def test_what_moments_give_is_what_the_points_give(parts, moments, fitted):
-    # Loadings that are no basis are judged as they are applied; a judge of subspaces would refuse them.
+    # Loadings that are no basis are evaluated as they are applied; an evaluation of subspaces would refuse them.
     loadings = np.eye(6)[:, :2] * [2.0, 0.5] + 0.5 * np.eye(6)[:, 3:5]
     for V in (fitted.components_.T, loadings):
-        found = values(protocol.judge_moments("Fair PCA", SimpleNamespace(components_=V.T), *moments))
+        found = values(protocol.evaluate_moments("Fair PCA", SimpleNamespace(components_=V.T), *moments))
         share = (parts[1].X @ V).var(axis=0).sum(axis=0) / parts[1].X.var(axis=0).sum(axis=0)
         expected = {("released", "%Var"): 100 * share} | {
             (where, metric): gap
@@ -85,7 +85,7 @@ def test_what_moments_give_is_what_the_points_give(parts, moments, fitted):
             for metric, gap in zip(("mean gap", "covariance gap"), gaps(part, V), strict=True)
         }
         assert found == pytest.approx(expected, abs=1e-12)
-    found = values(protocol.judge_moments("Fair PCA", fitted, *moments))
+    found = values(protocol.evaluate_moments("Fair PCA", fitted, *moments))
     assert found["held-out", "mean gap"] > 0.05 > 1e-10 > found["in sample", "mean gap"]
 
 
@@ -94,7 +94,8 @@ def test_published_columns_are_fitted_to_the_test_part_and_the_others_to_the_tra
 ):
     train, test = parts
     E, F = (part.X @ fitted.components_.T for part in parts)
-    released = values(on_points["as_published"]("Fair PCA", fitted, moments, test, 1.7))
+    rows = [*protocol.evaluate_moments("Fair PCA", fitted, *moments)]
+    released = values([*rows, *on_points["as_published"]("Fair PCA", fitted, moments, test, 1.7)])
     assert {metric for where, metric in released if where == "released"} >= set(protocol.METRICS)
     found = released | values(on_points["held_out"]("Fair PCA", fitted, train, test, 1.7))
     for (where, X, y), name in itertools.product(
@@ -117,23 +118,34 @@ def test_published_columns_are_fitted_to_the_test_part_and_the_others_to_the_tra
         assert found[key] < 0.62 < 0.7 < plain[key]
 
 
+def test_each_number_belongs_to_one_unit_and_moments_decide_those_of_methods_fitted_to_them(on_points):
+    rows = on_points["results"]
+    assert not rows.duplicated(["method", "split", "protocol", "metric"]).any()
+    of_moments = rows[rows["task"].str.endswith("moments")]
+    assert set(of_moments["metric"]) - {"iterations", "residual"} == {"%Var", "mean gap", "covariance gap"}
+    exact = {name for name, one in on_points["METHODS"].items() if not protocol.of_points(one)}
+    assert set(of_moments["method"]) == exact == {"PCA", "LEACE", *(name for name in exact if "F" in name)}
+    others = rows[rows["metric"].isin(["%Var", "mean gap", "covariance gap"]) & ~rows["task"].isin(of_moments["task"])]
+    assert not set(others["method"]) & exact
+
+
 def test_where_a_disparity_does_not_exist_the_row_says_why(parts, fitted):
     test = parts[1]
     E = fitted.transform(test.X)
-    for y, said in (
+    for y, why in (
         (np.where(test.groups == 1, 0, test.y), "'1' has no row with label 1"),
         (np.ones(test.n), "one value only"),
     ):
         part = E, y, test.groups
-        rows = list(protocol.judge_classifier("Linear SVM", part, part, "released"))
+        rows = list(protocol.evaluate_classifier("Linear SVM", part, part, "released"))
         names = [("released", f"{m} (Linear SVM)") for m in ("%Acc", "Delta_DP", "Delta_EO")]
         assert [row[:2] for row in rows] == names
-        assert all(np.isnan(value) and said in reason for *_, value, reason in rows)
+        assert all(np.isnan(value) and why in reason for *_, value, reason in rows)
 
 
 def rows_of(name, k, parts, **options):
     methods = {"PCA": StandardPCA(k), "Fair PCA": FairPCA(k), "LEACE": LEACE(k)}
-    return records.whole(faces.judged(methods, *parts, dataset=name, k=k, split=0, **options))
+    return records.whole(faces.evaluate(methods, *parts, dataset=name, k=k, split=0, **options))
 
 
 def test_linear_erasure_hides_a_fixed_bar_from_all_readers_and_a_moving_one_from_linear_ones_only():
@@ -178,7 +190,7 @@ def test_nobody_is_in_both_halves():
     assert train.n + test.n == 200
 
 
-def test_standardising_methods_are_judged_on_the_points_as_they_are():
+def test_standardising_methods_are_evaluated_on_the_points_as_they_are():
     """Loadings found on standardised features keep a share of the variance of the raw ones, whatever their units."""
     train, test = next(synthetic.latent_splits(20, 2))
     fitted = FairPCA(5, standardize=True).fit(train.X, sensitive_features=train.groups)

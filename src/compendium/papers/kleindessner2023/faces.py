@@ -25,7 +25,7 @@ from ...records import in_order, spread, tidy
 from .protocol import SEED
 
 SUBSTITUTE = "lfw_24x24"
-#: Share of the made pictures that have a bar; folds of a reader fitted to others.
+#: Share of the made pictures that have a bar; folds of a probe fitted to others.
 SHARE, FOLDS = 0.3, 5
 METHODS = ("PCA", "Fair PCA", "LEACE")
 #: What is kept as a picture (LEACE looks like Fair PCA), of how many images at least, with how many decimals.
@@ -43,7 +43,7 @@ def people() -> np.ndarray:
 
 
 def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Dataset]:
-    """Half of the people to fit on, the others to judge by: nobody is in both parts."""
+    """Half of the people to fit on, the others to test on: nobody is in both parts."""
     persons = np.unique(names)
     chosen = np.random.default_rng((SEED, split)).permutation(persons)[: len(persons) // 2]
     first = np.isin(names, chosen)
@@ -54,7 +54,7 @@ def halves(faces: Dataset, names: np.ndarray, split: int) -> tuple[Dataset, Data
 
 
 def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
-    """Made pictures, n to fit on and n to judge by: a bright oval, smooth noise, and for some a dark bar.
+    """Made pictures, n to fit on and n to test on: a bright oval, smooth noise, and for some a dark bar.
 
     The bar lies up to ``reach`` pixels higher or lower."""
     parts = []
@@ -76,7 +76,7 @@ def made(reach: int, n: int) -> tuple[Dataset, Dataset]:
     return tuple(parts)
 
 
-def judged(
+def evaluate(
     methods: Mapping[str, BaseEstimator], train: Dataset, test: Dataset, *, shown: bool = False, **key: object
 ) -> list[dict]:
     """All rows of one split; pictures only if ``shown``."""
@@ -92,10 +92,10 @@ def judged(
             ("held-out", "mean gap"): metrics.mean_gap(GroupMoments.from_data(T, test.groups)),
             ("held-out", "share of the larger group"): np.bincount(test.groups).max(axis=0) / test.n,
         }
-        for reader in metrics.PROBES:
-            for protocol, scores in _scores(reader, (E, train.groups), (T, test.groups)):
-                found[protocol, f"accuracy ({reader})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
-                found[protocol, f"AUC ({reader})"] = metrics.auc(test.groups, scores)
+        for probe in metrics.PROBES:
+            for protocol, scores in _scores(probe, (E, train.groups), (T, test.groups)):
+                found[protocol, f"accuracy ({probe})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
+                found[protocol, f"AUC ({probe})"] = metrics.auc(test.groups, scores)
         for (protocol, metric), value in found.items():
             rows += tidy({metric: float(value)}, method=name, protocol=protocol, pixel=None, **key)
         if shown and (name in PICTURED or name not in METHODS):
@@ -106,14 +106,14 @@ def judged(
     return rows
 
 
-def _scores(reader: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
-    """Scores of the test part, of a reader fitted with the projection's own sample, and of one fitted to other people.
+def _scores(probe: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
+    """Scores of the test part by a probe fitted with the projection's own sample, and by one fitted to other people.
 
     The latter is fitted to four fifths of the test part and scored on the rest, in turn."""
-    yield "held-out", metrics.probe_scores(reader, *train, test[0])
+    yield "held-out", metrics.probe_scores(probe, *train, test[0])
     scores = np.empty(len(test[1]))
     for fitting, scoring in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(*test):
-        scores[scoring] = metrics.probe_scores(reader, test[0][fitting], test[1][fitting], test[0][scoring])
+        scores[scoring] = metrics.probe_scores(probe, test[0][fitting], test[1][fitting], test[0][scoring])
     yield "new reader", scores
 
 

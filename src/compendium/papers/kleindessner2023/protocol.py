@@ -80,7 +80,7 @@ def bandwidth(moments: GroupMoments, train: Dataset, k: int) -> float:
     return metrics.median_bandwidth(fit(StandardPCA(k), moments).transform(train.X))
 
 
-def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: GroupMoments) -> Iterator[Row]:
+def evaluate_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: GroupMoments) -> Iterator[Row]:
     """Metrics that group moments determine."""
     if name == KERNEL:
         return
@@ -95,7 +95,7 @@ def judge_moments(name: str, fitted: BaseEstimator, train: GroupMoments, test: G
         yield "held-out", metric, gap(test, V), ""
 
 
-def judge_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: str) -> Iterator[Row]:
+def evaluate_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: str) -> Iterator[Row]:
     """Accuracy in per cent, demographic-parity and equal-opportunity difference of one classifier, or the reason.
 
     Both parts, which may be the same, are ``(embedding (n, k), labels (n,), groups (n,))``."""
@@ -113,7 +113,7 @@ def judge_classifier(classifier: str, fitting: tuple, scoring: tuple, protocol: 
         yield protocol, f"{metric} ({classifier})", value, reason
 
 
-def judge_fit(fitted: BaseEstimator) -> Iterator[Row]:
+def evaluate_fit(fitted: BaseEstimator) -> Iterator[Row]:
     """Whether an iterative method converged, after how many steps, and how large its residual was left."""
     if hasattr(fitted, "n_iter_"):
         yield "fit", "iterations", float(np.max(fitted.n_iter_, axis=None)), ""

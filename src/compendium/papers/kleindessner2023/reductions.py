@@ -27,7 +27,7 @@ FAIR = ("Fair PCA", "Fair PCA-S (0.5)", "Fair PCA-S (0.85)", "Fair kernel PCA")
 REDUCTIONS, UNCONSTRAINED, CONSTANT = "reductions", "no fairness", "constant"
 OTHERS = (REDUCTIONS, UNCONSTRAINED, CONSTANT)
 LOGISTIC, SVM = "logistic regression", "kernel SVM"
-#: Nearly without regularisation: the control of what small weights of the second block are said to do.
+#: Nearly without regularisation: the control of what the paper says of small weights of the second block.
 LOOSE = f"{LOGISTIC} with 1/10000 of the penalty"
 #: Penalties of the classifiers, per training point.
 PENALTIES = {LOGISTIC: 0.01, LOOSE: 0.01 * 1e-4, SVM: 5e-5}
@@ -147,7 +147,7 @@ def reduction(goal: str, bound: float, classifier, train: Dataset):
         return ExponentiatedGradient(classifier, constraint).fit(train.X, train.y, sensitive_features=train.groups)
 
 
-#: What tells one curve from another: a panel is told by the first four.
+#: What distinguishes curves; the first four distinguish panels.
 CURVE = ["dataset", "goal", "classifier", "size", "method", "weight"]
 PANEL = CURVE[:4]
 

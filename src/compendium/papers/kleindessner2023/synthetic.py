@@ -40,7 +40,7 @@ def exact_moments(n: int) -> GroupMoments:
 
 
 def latent_splits(d: int, number: int) -> Iterator[tuple[Dataset, Dataset]]:
-    """Splits of one sample with 240 points in each group: 336 to fit on, 144 to judge by."""
+    """Splits of one sample with 240 points in each group: 336 to fit on, 144 to test on."""
     return paired_splits(two_latent_groups(d, (SEED, d)), number, (SEED, d, 1))
 
 
@@ -51,7 +51,7 @@ def bandwidth(train: Dataset, k: int) -> float:
 
 
 def embedding(fitted, X: np.ndarray) -> np.ndarray:
-    """The representation that is judged: ``transform``; of FPCA the loadings, applied to raw points as published."""
+    """The representation that is evaluated: ``transform``; of FPCA the loadings, applied to raw points as published."""
     if getattr(getattr(fitted, "subspace_", None), "scale", None) is not None:
         return X @ fitted.components_.T
     return fitted.transform(X)
