@@ -110,12 +110,13 @@ def shapes(rows: pd.DataFrame, *methods: str) -> pd.DataFrame:
         acc, mnce, lost = (curve[name] for name in ("ACC", "MNCE", "clustering objective"))
         short = mnce.index[(mnce < mnce.max() - TOLERANCE) & (mnce.index < mnce.idxmax())]
         saturated = mnce.index[mnce.index > max(short, default=-1.0)][0]  # up to the best within the tolerance
-        line = {"method": method, "ACC at λ = 0": acc.iloc[0], "largest ACC": acc.max()}
+        first, last = (f"at λ = {weight:g}" for weight in (curve.index[0], curve.index[-1]))
+        line = {"method": method, f"ACC {first}": acc.iloc[0], "largest ACC": acc.max()}
         line["largest at λ"] = acc.idxmax() if acc.notna().any() else np.nan
-        line |= {f"ACC at λ = {curve.index[-1]:g}": acc.iloc[-1], "MNCE at λ = 0": mnce.iloc[0]}
+        line |= {f"ACC {last}": acc.iloc[-1], f"MNCE {first}": mnce.iloc[0]}
         line |= {"largest MNCE": mnce.max(), f"within {TOLERANCE} from λ": saturated}
-        line |= {"squared distance at λ = 0": lost.iloc[0]}
-        found.append(line | {f"squared distance at λ = {curve.index[-1]:g}": lost.iloc[-1]})
+        line |= {f"squared distance {first}": lost.iloc[0], f"squared distance {last}": lost.iloc[-1]}
+        found.append(line)
     return pd.DataFrame(found)
 
 
