@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import records
+from compendium import records, store
 from compendium.papers.lee2023 import claims, protocol, readings
 from compendium.papers.lee2023.protocol import fairness_gap, optimality_gap, subspace_sine
 from evenspan.core.linalg import complement
@@ -161,3 +161,9 @@ def test_every_search_has_its_answer_and_can_come_out_the_other_way(
     claim, answers, changed, answer, searched, given_rows
 ):
     assert answers(given_rows(searched(claim, **changed))).here == answer
+
+
+def test_one_size_gives_no_exponent_and_no_answer():
+    rows = store.full("lee2023-learnability", protocol="growth in d")
+    assert set(readings.growth_table(rows)["consistent"]) <= {"yes", "no"}
+    assert set(readings.growth_table(rows[rows["size"] == 316])["consistent"]) == {"–"}

@@ -106,6 +106,21 @@ def test_fnpm_rows_hold_the_ratios_that_decide_convergence(two_groups):
     assert "ratio of phase 1" not in {metric for _, metric, _, _ in mean}
 
 
+def test_sines_are_left_out_where_fewer_directions_carry_variance_than_components_are_wanted():
+    """Of three directions with variance two are removed: one is left."""
+    flat = np.random.default_rng(1).normal(size=(8, 3)) * [3.0, 2.0, 1.0]
+    sample = draw((200, 120), ("a", "b"), d=3, seed=5)
+    moments = GroupMoments.from_data((sample.X - sample.X.mean(axis=0)) @ flat.T, sample.groups)
+    for k, reason in ((1, ""), (2, "not determined: fewer than 2 of the directions left carry variance")):
+        fitted, offline, second = (
+            table.fit(one, moments) for one in (fnpm(k, 1), NullItOutPCA(k, 1), second_moment(k, 1))
+        )
+        rows = table.fnpm_rows(fitted, moments, 1, offline, second)
+        sines = [(value, why) for _, metric, value, why in rows if "offline" in metric]
+        assert [why for _, why in sines] == 3 * [reason]
+        assert [bool(np.isnan(value)) for value, _ in sines] == 3 * [bool(reason)]
+
+
 def test_the_control_is_compared_where_as_much_variance_is_left():
     """Offline keeps 29 % with area 1 and 28 % with area 0.8: 0.9 where the control keeps 28.5 %."""
     offline = {table.label("offline", 2): (29.0, 1.0), table.label("offline", 5): (28.0, 0.8)}

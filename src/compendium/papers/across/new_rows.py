@@ -32,7 +32,7 @@ COVERED = {
     "means, sample": "distance of means, the sample's own",
     "errors": "error gap, bound",
     "errors, sample": "error gap, the sample's own",
-    "errors, no folds": "error gap, judged on the rows of the fit",
+    "errors, no folds": "error gap, evaluated on the rows of the fit",
     "errors, normal": "error gap, standard errors of normal rows",
 }
 LOOSE = ("means", "errors")
@@ -63,7 +63,7 @@ def sample(whole: Population, draw: int, blocks: int) -> GroupMoments:
     return GroupMoments.from_data(whole.X[rows], pd.DataFrame(labels))
 
 
-def judged(drawn: GroupMoments, whole: Population, estimator: SubspaceEstimator) -> dict[str, float]:
+def evaluate(drawn: GroupMoments, whole: Population, estimator: SubspaceEstimator) -> dict[str, float]:
     """Gaps of the population under a map that was fitted to the sample, and what each rule says they are at most."""
     plain = drawn.marginal("group")
     with warnings.catch_warnings(action="ignore", category=FairWarning):
