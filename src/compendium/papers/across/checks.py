@@ -60,8 +60,10 @@ def of_classifiers(fitted: INLP, parts: Parts) -> dict[str, float]:
 
 
 def of_game(fitted: RLACE, parts: Parts) -> dict[str, float]:
-    """What the first step of the game erases, and how many steps there are."""
-    return {"mean difference erased by the first step": _erased(fitted, parts), "steps": float(fitted.n_iter_)}
+    """What the first step of the game erases, and how many steps there are unless a probe ends it before."""
+    missed = np.abs(fitted.history_[:, 2] - fitted.majority_share_).min(axis=0)
+    steps = fitted.max_iter if missed < fitted.epsilon else fitted.n_iter_
+    return {"mean difference erased by the first step": _erased(fitted, parts), "steps at most": float(steps)}
 
 
 def _erased(fitted: INLP | RLACE, parts: Parts) -> float:

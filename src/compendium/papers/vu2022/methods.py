@@ -28,6 +28,9 @@ from ...own import Estimator, fitted
 from .protocol import Answer, Problem, Solver
 
 RESTARTS, TOLERANCE = 20, 1e-6  # relative gap to which the programs without closed form are solved
+#: Rates at which runs of multiplicative weights are checked, whichever is chosen. At the first, the smallest of the
+#: grid, features moved by 1e-15 move nothing.
+CHECKED_RATES = (0.1, 1.0, 4.25)
 
 
 def _without_grid(basis: Callable[[Problem], np.ndarray]) -> Solver:
@@ -102,15 +105,43 @@ def certified(V: np.ndarray, certificate: Certificate) -> Answer:
     return Answer(V, facts={"objective": certificate.primal, "certificate gap": certificate.gap})
 
 
-def _weights(problem: Problem, grid, choice) -> list[np.ndarray]:
-    """Multiplicative weights, a run for each learning rate, and what a rule chooses of it."""
+def _weights(problem: Problem, grid, choice, kept) -> tuple[list[np.ndarray], dict[str, float]]:
+    """Multiplicative weights, one run a rate: what a rule chooses of them, and checks of the last fit of a table.
+
+    ``kept(matrices, X)`` (G,) is what the rule takes for the variance that X keeps of each group."""
     matrices = group_matrices(problem.about_groups, "group")
-    rates = tuple(rate for (rate,) in grid)
-    runs = _weights_runs(matrices.tobytes(), matrices.shape, problem.k, rates, problem.iterations)
-    return [choice(matrices, run, problem.k) for run in runs]
+
+    def runs(rates: tuple[float, ...]) -> list[WeightsRun]:
+        return _weights_runs(matrices.tobytes(), matrices.shape, problem.k, rates, problem.iterations)
+
+    def loss(X: np.ndarray, kept=kept) -> float:
+        return float((best_kept(matrices, problem.k) - kept(matrices, X)).max(axis=0))
+
+    chosen = [choice(matrices, one, problem.k) for one in runs(tuple(rate for (rate,) in grid))]
+    if len(grid) > 1 or not problem.released:  # a fold, or another experiment
+        return chosen, {}
+    checked = runs(CHECKED_RATES)
+    short = (loss(choice(matrices, one, problem.k)) - min(map(loss, (one.average, _last(one)))) for one in checked)
+    return chosen, {
+        f"largest loss of the average, rate {CHECKED_RATES[0]:g}": loss(checked[0].average, _traces),
+        "loss of the choice above the smaller": max(short),
+    }
 
 
-@lru_cache(maxsize=4)  # three folds and the training part: both choices are made of the same runs
+def _last(run: WeightsRun) -> np.ndarray:
+    return run.last @ run.last.T
+
+
+def _traces(matrices: np.ndarray, X: np.ndarray) -> np.ndarray:
+    return (matrices * X).sum(axis=(1, 2))
+
+
+def _sums(matrices: np.ndarray, X: np.ndarray) -> np.ndarray:
+    r""":math:`1^{\top} S_g X 1`, which stands in the released program where the trace is meant."""
+    return (matrices @ X).sum(axis=(1, 2))
+
+
+@lru_cache(maxsize=5)  # three folds, the training part and checks: both choices are made of the same runs
 def _weights_runs(content: bytes, shape: tuple, k: int, rates: tuple[float, ...], iterations: int) -> list[WeightsRun]:
     matrices = np.frombuffer(content).reshape(shape).copy()
     if shape[1] < LARGE:
@@ -140,21 +171,22 @@ def leading_span(S0: np.ndarray, S1: np.ndarray, k: int) -> np.ndarray:
 
 
 def released_choice(matrices: np.ndarray, run: WeightsRun, k: int) -> np.ndarray:
-    r"""Average or last projector (d, d) as released: :math:`1^{\top} S_g X 1` stands where the trace is meant."""
-    last = run.last @ run.last.T
-    average, ended = ((best_kept(matrices, k) - (matrices @ X).sum(axis=(1, 2))).max() for X in (run.average, last))
-    return run.average if average <= ended else last
+    """Average or last projector (d, d) as released."""
+    average, ended = ((best_kept(matrices, k) - _sums(matrices, X)).max() for X in (run.average, _last(run)))
+    return run.average if average <= ended else _last(run)
 
 
 def weights_operator(problem: Problem, grid) -> list[Answer]:
     """Multiplicative weights as released: the operator of full rank is what is judged."""
-    found = [square_root_map(X) for X in _weights(problem, grid, released_choice)]
-    return [Answer(P=P, facts={"operator rank": operator_rank(P)}) for P in found]
+    chosen, checked = _weights(problem, grid, released_choice, _sums)
+    found = [square_root_map(X) for X in chosen]
+    return [Answer(P=P, facts={"operator rank": operator_rank(P)} | checked) for P in found]
 
 
 def weights_truncated(problem: Problem, grid) -> list[Answer]:
     """The same operator cut to its k leading directions, with the choice made by the correct trace."""
-    return [Answer(truncate(X, problem.k)) for X in _weights(problem, grid, correct_choice)]
+    chosen, checked = _weights(problem, grid, correct_choice, _traces)
+    return [Answer(truncate(X, problem.k), facts=checked) for X in chosen]
 
 
 def min_max(objective: str):
