@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 from compendium.papers.vu2022.linear_separation import distance, linear_separation, linear_svm, principal_axes
-from compendium.papers.zhou2024.protocol import JointCounts, judge_clustering
+from compendium.papers.zhou2024.protocol import JointCounts, evaluate_clustering
 from evenspan import GroupMoments, StandardPCA, metrics
 from evenspan.core.errors import DataError
 
@@ -84,7 +84,7 @@ LABELS = np.random.default_rng(9).integers(4, size=380)
 
 def test_every_metric_is_that_of_the_library():
     whole = JointCounts.from_labels(CLASSES, LABELS, GROUPS, 6)
-    found = judge_clustering(whole)
+    found = evaluate_clustering(whole)
     expected = metrics.clustering_accuracy(CLASSES, LABELS), metrics.normalised_mutual_information(CLASSES, LABELS)
     assert (found["ACC"], found["NMI"], found["clusters"], found["empty clusters"]) == (*expected, 4, 2)
     assert (found["Bal"], found["MNCE"]) == (metrics.balance(LABELS, GROUPS), metrics.mnce(LABELS, GROUPS))

@@ -41,7 +41,7 @@ ONCE = {
     "claims": "compendium.ledger.claims:claims",
     "contradictions": "compendium.ledger.contradictions:resolved",
 }
-#: Seconds of the full run that a build computes of each page (:data:`compendium.study.BUDGET`).
+#: Seconds of the full run that a build computes of each page; one that is run alone has more (:mod:`compendium.study`).
 SECONDS = "1"
 #: What is imported before pages are forked. Whatever else a page needs it imports itself.
 LIBRARIES = (
@@ -87,10 +87,8 @@ def execute(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
 
 def environment() -> dict[str, str]:
     """The environment of a process that executes pages: numbers as on every machine, nothing outside of ``_build``."""
-    return numeric_environment() | {
-        records.BUDGET: os.environ.get(records.BUDGET, SECONDS),
-        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib"))),
-    }
+    places = {"MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(paths.build("cache", "matplotlib")))}
+    return numeric_environment() | places
 
 
 def page(source: Path, target: Path, parameters: Mapping[str, Any]) -> None:
@@ -262,6 +260,7 @@ def main() -> int:
             importlib.import_module(name)
         with workers.exclusive_lock("make book"):
             os.environ[records.ONCE] = str(paths.build("once"))
+            os.environ.setdefault(records.BUDGET, SECONDS)
             well = make(values(), given.jobs, catalogue())
             _digest.cache_clear()
             return 0 if well and make(list(pages()), given.jobs, catalogue()) else 1

@@ -134,9 +134,6 @@ def evaluate_clustering(counts: JointCounts) -> dict[str, float]:
     }
 
 
-judge_clustering = evaluate_clustering  # until book/papers/zhou2024/index.md imports the new name
-
-
 class Problem:
     """One data set with all that several runs share, read and made when it is first asked for."""
 
