@@ -131,7 +131,6 @@ PLANTED = [
     ("R24", {"dataset": "npha"}, None, MISSING),
     ("R08", {"dataset": "lsac_bw"}, None, MISSING),
     ("R06", {"dataset": "synthetic-d[1-9][0-9]*"}, None, MISSING),
-    ("L04", {"size": 316}, None, MISSING),
     ("R20", {"dataset": "npha", "k": 3, "metric": "R.E."}, None, NOT_JUDGED),
     *((claim, ROBUST, 9e9, NOT_SO) for claim in ("V14", "V15", "V16", "V18", "V19", "V20")),
     ("V14", ROBUST, 0.0, IN_PART),  # on another number, but on more than the others

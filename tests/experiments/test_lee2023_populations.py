@@ -165,5 +165,6 @@ def test_every_search_has_its_answer_and_can_come_out_the_other_way(
 
 def test_one_size_gives_no_exponent_and_no_answer():
     rows = store.full("lee2023-learnability", protocol="growth in d")
-    assert set(readings.growth_table(rows)["consistent"]) <= {"yes", "no"}
-    assert set(readings.growth_table(rows[rows["size"] == 316])["consistent"]) == {"–"}
+    for some, answers in ((rows, {"yes"}), (rows[rows["size"] == 316], {"–"})):
+        table = readings.growth_table(some)
+        assert set(table.loc[table["bound"].notna(), "consistent"]) == answers
