@@ -215,3 +215,9 @@ def test_the_chance_level_is_of_permuted_groups_and_areas_of_the_label_are_left_
     assert found["mean"].to_dict() == pytest.approx({"PCA": 0.75, "LEACE": 0.55})
     np.testing.assert_allclose(found["chance"], np.quantile([0.5, 0.52, 0.3, 0.32], 0.95))
     assert set(found["classifier"]) == {"boosting"}
+
+
+def test_sizes_below_the_number_of_features_are_compared_and_others_refused():
+    assert protocol.components("2, 9, 40", "sklearn_diabetes") == [2]
+    with pytest.raises(ConfigurationError, match="needed is a number of components from 1 to 8 for sklearn_diabetes"):
+        protocol.components("9, 10", "sklearn_diabetes")
