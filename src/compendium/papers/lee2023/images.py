@@ -185,9 +185,9 @@ def peak_bytes(estimator: BaseEstimator, stream: Stream) -> int:
 
 
 def memory_rows(most: int, largest: int) -> list[dict]:
-    """Peak bytes of the methods on samples of at most so many rows, and of the streaming method at many features."""
+    """Peak bytes of the methods on samples of at most so many rows, of streaming ones up to so many features."""
     rows = []
-    points, wide = ([(n, d) for n, d in sizes if n <= most and d <= largest] for sizes in (POINTS, WIDE))
+    points, wide = [(n, d) for n, d in POINTS if n <= most], [(n, d) for n, d in WIDE if d <= largest]
 
     def measure(method: str, estimator: BaseEstimator, n: int, d: int, **form) -> None:
         key = {"dataset": MEMORY, "method": method, "k": estimator.n_components, "protocol": "peak allocation"}
