@@ -42,7 +42,7 @@ class Page(NamedTuple):
     long: bool = False
 
 
-SLOW = "[FairPCA(k).fit(X, sensitive_features=z) for _ in range(9)]"
+SLOW = "[FairPCA(k).fit(X, sensitive_features=z) for _ in range(6)]"
 HALF = """from evenspan import GroupMoments
     points = data.load(dataset)
     moments = GroupMoments.from_data(points.X[::2], points.groups[::2])"""
@@ -60,7 +60,7 @@ UNSTEADY = {"R06"}
 PAGES = [
     Page(
         "kleindessner2023-runtime",
-        {"sizes": "4000 x 20, 4000 x 40", "repetitions": 3},
+        {"sizes": "1500 x 20, 1500 x 120", "repetitions": 3},
         [
             Turn(
                 "K04",
@@ -281,10 +281,10 @@ PAGES = [
     Page(
         "lee2023-learnability",
         {
-            "sizes": "316, 1000",
+            "sizes": "316",
             "runs": 2,
             "factors": "m",
-            "factor_sizes": "316, 1000",
+            "factor_sizes": "316",
             "factor_runs": 1,
             "special_runs": 1,
         },
