@@ -85,7 +85,9 @@ def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
     if not study.alone:
         return claims(ids)
     frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
-    return answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)
+    judged = answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)
+    # A recount of printed numbers is no answer of the run.
+    return judged.assign(answer=judged["here"].replace("", NOT_JUDGED))
 
 
 def answered(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:

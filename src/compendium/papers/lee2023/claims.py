@@ -16,8 +16,10 @@ MAIN = "gap-controlled"
 def equivalent_programs(rows: Rows) -> Answer:
     """L01: the constrained maximiser against maximisers of the projected objective, by the rank of the latter."""
     rounding, same = rule("L01", "rounding"), rule("L01", "same subspace")
-    wide = rows(SEARCHES, protocol="L01").pivot(index=["method", "split"], columns="metric", values="value")
-    known, rest = (wide.loc[name] for name in ("rank of k", "smaller rank"))
+    ranks = ["rank of k", "smaller rank"]
+    found = rows(SEARCHES, "method", protocol="L01", method=ranks)
+    wide = found.pivot(index=["method", "split"], columns="metric", values="value")
+    known, rest = (wide.loc[name] for name in ranks)
     angle, control = known["angle of the maximisers"].max(), known["angle, control"].min()
     agree = angle <= same < control and known["difference of the values"].max() <= rounding
     rivals = wide["|U'V| of the rival"][wide["value lost by the rival"] <= rounding] > same
@@ -147,7 +149,8 @@ def too_large_to_load(_: Rows) -> Answer:
     exceeds = [size > memory for size in needed.values() for memory in moderate]
     numbers = {name: size / 1e9 for name, size in needed.items()}
     numbers |= {"moderate computers, GB": tuple(memory / 1e9 for memory in moderate)}
-    return Answer(by_parts(exceeds), numbers | {"combinations that do not fit": f"{sum(exceeds)} of {len(exceeds)}"})
+    numbers |= {"combinations that do not fit": f"{sum(exceeds)} of {len(exceeds)}"}
+    return Answer(None, numbers, by_parts(exceeds))
 
 
 def most_scalable(rows: Rows) -> Answer:
@@ -155,6 +158,8 @@ def most_scalable(rows: Rows) -> Answer:
 
     The mean constraint alone must take clearly fewer features, or what scales is the product formed from batches."""
     most = images.carried_on(rows(IMAGES, dataset=images.MEMORY)).set_index("method")["most features"]
+    if missing := {images.STREAMED, images.STREAMED_MEAN} - {*most.index}:
+        raise MissingNumbersError(f"no size at which {' and '.join(sorted(missing))} ended")
     streamed, mean = most[images.STREAMED], most[images.STREAMED_MEAN]
     first = streamed > most.drop([images.STREAMED, images.STREAMED_MEAN]).max()
     alone = streamed > rule("L08", "times as many features") * mean
