@@ -40,7 +40,7 @@ def test_the_judge_is_the_definition_on_the_points(made):
     points = protocol.part_of(made, 3, "test")
     V = np.linalg.qr(np.random.default_rng(1).normal(size=(6, 2)))[0]
     for answer, P in ((Answer(V), V @ V.T), (Answer(P=0.5 * V @ V.T), 0.5 * V @ V.T)):
-        values = protocol.judged(answer, train, test)
+        values = protocol.evaluate(answer, train, test)
         by_group = errors(points.X, points.groups, P)
         assert values["ARE"] == pytest.approx(((points.X - points.X @ P) ** 2).sum(axis=1).mean(axis=0))
         assert values["ABDiff (overall mean)"] == pytest.approx(abs(by_group[0] - by_group[1]))
@@ -62,7 +62,7 @@ def test_cross_validation_takes_the_first_smallest_and_passes_over_failures():
     assert not answer.failed
     never = Method(solve, ("name",), (("fails",), ("fails",)))
     answer, _, train, test = protocol.fit_split(never, "energy", parts, 3, 0)
-    rows = [row for found in protocol.judged_split(never, answer, (), train, test).values() for row in found.values()]
+    rows = [row for found in protocol.evaluate_split(never, answer, (), train, test).values() for row in found.values()]
     assert len(rows) == 4
     assert all(np.isnan(value) and "no point of the grid" in reason for value, reason in rows)
 
@@ -131,7 +131,9 @@ def test_energy_comes_out_as_printed_and_the_exact_minimum_does_not(cells_of):
         for seed in SEEDS[:1]:
             method, parts = methods[name], parts_of(datasets.load("energy"), seed)
             answer, _, train, test = protocol.fit_split(method, "energy", parts, 3, seed)
-            found = dict(zip(places, (protocol.judged(answer, train, sample) for sample in (test, train)), strict=True))
+            found = dict(
+                zip(places, (protocol.evaluate(answer, train, sample) for sample in (test, train)), strict=True)
+            )
             made = [found[place][metric] for place, metric in asked]
             np.testing.assert_allclose(made, rows.loc[seed], rtol=1e-6, atol=1e-12)
         return rows.mean(axis=0)

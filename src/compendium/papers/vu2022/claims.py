@@ -46,22 +46,22 @@ def best(wide: pd.DataFrame, method: str = RFPCA) -> set[str]:
     return set(wide.index[wide[method] <= wide.min(axis=1)])
 
 
-def by_tables(told: Callable[[Source], Outcome]) -> Claim:
+def by_tables(rule_of: Callable[[Source], Outcome]) -> Claim:
     """The function of a claim that is judged by one rule in the printed tables and in ours."""
-    return lambda rows: claim_rules.judge_printed_and_ours(told, printed, partial(ours, rows))
+    return lambda rows: claim_rules.judge_printed_and_ours(rule_of, printed, partial(ours, rows))
 
 
 def best_on(claim: str, split: str, metrics: tuple[str, ...]) -> Claim:
     """V14, V15, V16, V19: on how many (available) data sets RFPCA is best in all metrics, beside the others."""
 
-    def told(source: Source) -> Outcome:
+    def count(source: Source) -> Outcome:
         tables, theirs = ([one(split, metric) for metric in metrics] for one in (source, printed))
         found, *others = (set.intersection(*(best(table, method) for table in tables)) for method in METHODS)
         gone = set.intersection(*map(best, theirs)) - set(tables[0].index)
         answer = claim_rules.by_count(len(found), rule(claim, "data sets") - len(gone), map(len, others))
         return answer, {f"{RFPCA} lowest in {' and '.join(metrics)}": f"{len(found)} of {len(tables[0])} data sets"}
 
-    return by_tables(told)
+    return by_tables(count)
 
 
 def close_where_not_best(source: Source) -> Outcome:

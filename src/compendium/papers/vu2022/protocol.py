@@ -115,7 +115,7 @@ def prepared(moments: GroupMoments, reference: GroupMoments, scaled: bool) -> Gr
     )
 
 
-def judged(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[str, float]:
+def evaluate(answer: Answer, train: GroupMoments, sample: GroupMoments) -> dict[str, float]:
     """Every metric of an answer on a sample that is prepared as the training part is, about the training mean."""
     plain = answer.errors(sample)
     return {
@@ -188,13 +188,13 @@ def prepared_parts(dataset: str, parts: Mapping[str, GroupMoments]) -> tuple[Gro
     return prepared(raw, raw, scaled), prepared(test, raw, scaled)
 
 
-def judged_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
+def evaluate_split(method: Method, answer: Answer, chosen: tuple, train: GroupMoments, test: GroupMoments) -> dict:
     """Values by protocol and metric, or a reason, of one method on one split."""
     if answer.failed:
         none = dict.fromkeys(("ABDiff", "ARE"), (np.nan, answer.reason))
         return dict.fromkeys(("in-sample", "out-of-sample"), none)
     fit = dict(zip(method.names, chosen, strict=False)) | dict(answer.facts)
-    return {"in-sample": judged(answer, train, train), "out-of-sample": judged(answer, train, test), "fit": fit}
+    return {"in-sample": evaluate(answer, train, train), "out-of-sample": evaluate(answer, train, test), "fit": fit}
 
 
 def separation(answer: Answer, k: int, train: GroupMoments, test: Dataset, seed: int, *, baseline: bool) -> dict:
