@@ -135,6 +135,8 @@ papermill_engines.register(InThisProcess.name, InThisProcess)
 def _own_shell() -> Iterator[Shell]:
     """A shell for the cells of one notebook, of which there may be several in a process, one after the other."""
     main = sys.modules["__main__"]
+    if before := InteractiveShell.instance() if InteractiveShell.initialized() else None:
+        type(before).clear_instance()  # a cell of a page asks for this one
     with tempfile.TemporaryDirectory() as room:  # a home folder may be missing, or not to be written to
         shell = Shell.instance(ipython_dir=room)
         atexit.unregister(shell.atexit_operations)  # it would empty what the cells defined
@@ -143,6 +145,8 @@ def _own_shell() -> Iterator[Shell]:
         finally:
             shell.restore_sys_module_state()
             Shell.clear_instance()
+            for kind in type(before)._walk_mro() if before else ():
+                kind._instance = before
             sys.modules["__main__"] = main
 
 

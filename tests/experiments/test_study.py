@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import edits, provenance, records, store, study
+from compendium import edits, engine, provenance, records, store, study
 from compendium.catalogue import PLAN, experiment
 from compendium.data.fetch import raw_file
 from compendium.engine import execute_cells, inspect_study
@@ -348,3 +348,14 @@ def test_layout_is_no_edit_and_what_a_loop_repeats_is_one():
     once, more = "for i in a:\n    b\nc", "for i in a:\n    b\n    c"
     assert edits.digest_of(once) == edits.digest_of("for i in a:\n  b\n\nc\n") != edits.digest_of(more)
     assert edits.digest_of("k = 2") != edits.digest_of("k = 3")
+
+
+def test_a_cell_may_inspect_another_notebook(finished):
+    with engine._own_shell() as shell:
+        _, error = shell.run(
+            "from compendium.catalogue import experiment\nfrom compendium.engine import inspect_study\n"
+            "there = inspect_study(experiment('toy-table'), {'k': 2})\nhere = get_ipython()"
+        )
+    assert error is None
+    assert shell.user_ns["there"].edited_reason == "", "the cells of the page are not those of the notebook"
+    assert shell.user_ns["here"] is shell
