@@ -150,7 +150,7 @@ def _table(
     for (name, unit), one in compared.items():
         if not one.ok:
             tell(f"DIFFERS: {name}, {unit}: {one.outside} of {one.rows} numbers, most at {one.where}")
-    for why, count in Counter(f"{unit[0]}: {one.reason}" for unit, one in failed.items()).items():
+    for why, count in Counter(f"{unit[0]}: {one.reason.splitlines()[0]}" for unit, one in failed.items()).items():
         tell(f"Not computed: {why} ({count} unit{'s' if count > 1 else ''})")
     changed = now.answers.set_index("id").join(before.answers.set_index("id")["answer"].rename("stored"))
     for name, row in changed[changed["answer"] != changed["stored"]].iterrows():

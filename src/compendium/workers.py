@@ -125,7 +125,7 @@ def _work(work: Callable[[Any], object], name: Any, there: Connection) -> None:
     try:
         there.send(work(name))
     except FetchError as error:
-        there.send(Failed(error.remedy.partition("\n")[0], no_data=True))
+        there.send(Failed(error.remedy, no_data=True))
     except FairError as error:
         there.send(Failed(str(error)))
     except Exception as error:
