@@ -56,7 +56,8 @@ def test_a_card_says_whether_the_data_may_be_used():
 
 def test_what_there_is_not_is_said():
     for match, call in (
-        (r"no data set 'adlut'.*adult.*sklearn_diabetes", lambda: datasets.load("adlut")),
+        (r"no data set 'adlut'\. Did you mean adult\?", lambda: datasets.load("adlut")),
+        (r"no data set 'people'.*adult.*sklearn_diabetes", lambda: datasets.load("people")),
         (r"no table of people.*adult, compas, german", lambda: datasets.load("jaffe")),
         (r"no fixed splits.*adult, compas, german, sklearn_diabetes", lambda: datasets.load_split("wine_quality", 0)),
         ("splits 0 to 9", lambda: datasets.load_split("sklearn_diabetes", 10)),

@@ -127,6 +127,7 @@ PAGES = [
         "vu2022-data",
         {"largest_deviation": 1e9},
         [Turn("V29", "moments = data.group_moments(dataset)", HALF, HOLDS, NOT_SO)],
+        open="V23",  # a recount of printed numbers
     ),
     Page(
         "vu2022-theorems",
@@ -162,6 +163,7 @@ PAGES = [
             Turn("V13", 'off = {"violation": "loss"', 'off = {"violation": "error"', NOT_SO, IN_PART),
         ],
         open="V03 V06",
+        long=True,
     ),
     Page(
         "vu2022-theorems",

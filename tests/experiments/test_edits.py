@@ -154,7 +154,9 @@ def test_in_the_order_of_jupyter_a_changed_parameter_is_an_error_until_the_study
     assert not column or rows[column].nunique() == value
 
 
-@pytest.mark.parametrize("name", DRIFT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.exhaustive] if place else []) for place, one in enumerate(DRIFT)]
+)
 def test_papermill_gives_what_runs_without_a_kernel(name, offline, tmp_path):
     parameter, value, _ = DRIFT[name]
     entry = experiment(name.replace("/", "-"))
