@@ -102,9 +102,9 @@ def reproduce(
 def full(jobs: _Jobs = None) -> None:
     """Compute and store every unit of every experiment that is not stored or is outdated."""
     from . import reproduce as report
-    from . import verify
+    from . import verify, workers
 
-    with _interruptible():
+    with _interruptible(), workers.exclusive_lock("full run"):
         entries = report.experiments(report.ALL)
         stored = {entry.id: verify.known(entry.id) for entry in entries}
         _, failed = report.compute_missing(entries, stored, jobs, typer.echo)

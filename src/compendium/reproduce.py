@@ -117,7 +117,8 @@ def _side(paper: str) -> Side:
 def _start_again_if_changed(entries: Iterable[Experiment], tell: Tell) -> None:
     """Results of another state of code and notebooks are no part of this run."""
     root, folder = paths.root(), paths.results()
-    files = [*(root / "src").rglob("*.py"), *(root / entry.notebook for entry in entries), root / "requirements.lock"]
+    files = [root / "experiments.yml", root / "requirements.lock", *(root / entry.notebook for entry in entries)]
+    files += (root / "src").rglob("*.py")
     digest = records.digest("".join(records.digest(path.read_bytes()) for path in sorted({*files})).encode())
     stamp = folder / "code.sha256"
     if folder.exists() and not (stamp.is_file() and stamp.read_text() == digest):

@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import edits, engine, provenance, records, store, study
+from compendium import edits, engine, provenance, records, store, study, verify
 from compendium.catalogue import PLAN, experiment
 from compendium.data.fetch import raw_file
 from compendium.engine import execute_cells, inspect_study
 from compendium.errors import FetchError
+from compendium.ledger import table
 from compendium.study import Study
 from evenspan.core.errors import ConfigurationError, ExecutionError, ResultError
 
@@ -359,3 +360,24 @@ def test_a_cell_may_inspect_another_notebook(finished):
     assert error is None
     assert shell.user_ns["there"].edited_reason == "", "the cells of the page are not those of the notebook"
     assert shell.user_ns["here"] is shell
+
+
+def test_a_small_execution_is_stored_apart_and_stands_alone(finished, toy_checkout):
+    listed = toy_checkout / "experiments.yml"
+    listed.write_text(listed.read_text() + "  small: {tiny: {k: 2, scale: 9.0}}\n")
+    entry, before = experiment("toy-table"), store.read_results("toy-table")
+    ledger = table.ledger().to_csv()
+    assert len(inspect_study(entry, entry.execution("tiny")).compute()) == 3, "units of the same names are others"
+    assert sorted(path.name for path in (finished / "small").iterdir()) == ["tiny.csv", "tiny.json"]
+    pd.testing.assert_frame_equal(store.read_results("toy-table"), before)
+    assert table.ledger().to_csv() == ledger
+    assert {name for name in verify.known("toy-table") if "/" in name} == {
+        f"small/k2-{name}" for name in ("pca", "fair_pca", "fair_pca_s_0.5")
+    }
+    tiny, page = (execute_cells(entry, entry.execution(name))["study"] for name in ("tiny", "toy-k2"))
+    assert (tiny.alone, page.alone) == (True, False)
+    assert (tiny.edited_reason, page.edited_reason) == ("", "")
+    assert tiny.compared, "it is compared with what is stored of it"
+    found = verify.verify([("toy-table", "small/k2-pca"), ("toy-table", "k2-pca")], jobs=1)
+    assert all(one.ok for one in found.values())
+    assert [*map(len, (found, {one.rows for one in found.values()}))] == [2, 1]
