@@ -63,9 +63,8 @@ def compared(
     """Units that were computed again, each beside the stored one, or why it failed."""
     allowed, peers = tolerances(experiment_id), [unit.frame for unit in stored.values()]
     new = known(experiment_id)
-    again = {name: failed.get(name) for name in names}
     return {
-        name: why or compare(stored[name].frame, new[name].frame, allowed, peers=peers) for name, why in again.items()
+        name: failed.get(name) or compare(stored[name].frame, new[name].frame, allowed, peers=peers) for name in names
     }
 
 
