@@ -152,3 +152,10 @@ def test_the_takeaway_counts_results_with_the_chance_agreement(monkeypatch):
         " (chance agreement 50 %).</p>\n"
     )
     assert experiment_page.takeaway(experiment("vu2022-tables"), "letter") == ""
+
+
+def test_tabs_are_called_by_what_differs_and_the_command_runs_the_page():
+    entry = experiment("zhou2024-multiple")  # which opens with a small execution, and its pages share two parameters
+    assert [experiment_page.label(entry, name) for name in entry.executions][:2] == ["Jaffe", "MNIST-USPS"]
+    assert "`python -m compendium run zhou2024-multiple --execution jaffe`" in text_of(page(entry).cells)
+    assert f"`python -m compendium run {SEVERAL.id}`" in text_of(page(SEVERAL).cells)

@@ -42,7 +42,9 @@ def page(entry: Experiment, executed: Mapping[str, NotebookNode]) -> NotebookNod
     opening = whole.cells[0]
     text = opening.source.partition("\n")[2]
     notebook = f'<a href="{_up(entry)}_static/{entry.notebook}" download>Get the notebook</a>'
-    again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}`"
+    opened = entry.execution_for(entry.parameters)  # what the command runs unless it is told more
+    which = "" if opened in entry.executions else f" --execution {next(iter(entry.executions))}"
+    again = f"[Cite this page](ch-cite) · Run it again: `python -m compendium run {entry.id}{which}`"
     name = f"({entry.id})=\n" + f"{{.experiment .at-{entry.id}}}\n" * bool(entry.stands_on)
     opening.source = f"{name}# {entry.title}\n\n:::{{div}} provenance\n{notebook} · {again}\n:::\n{text}"
     whole.cells = [opening, *_below(entry, {name: part.cells[1:] for name, part in parts.items()})]
@@ -150,8 +152,10 @@ def _rename_figures(notebook: NotebookNode, execution: str) -> None:
 
 def label(entry: Experiment, execution: str) -> str:
     """What an execution is called on its page: its data set and the parameters in which executions differ."""
-    words = []
+    words, others = [], [entry.execution(name) for name in entry.executions if name != execution]
     for key, value in entry.executions[execution].items():
+        if all(other[key] == value for other in others):
+            continue
         if key == "dataset":
             title = datasets.entry(value).title.partition(",")[0].partition(" (")[0]
             name = entry.published_datasets.get(value, (title,))[0]
