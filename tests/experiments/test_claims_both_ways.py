@@ -218,6 +218,7 @@ def test_a_printed_answer_stays_where_rows_of_another_experiment_are_missing():
 #: Printed answers that no other order of the printed numbers moves, with the reason.
 STILL = {
     "K05": "the figure is not in the text",
+    "L07": "counts the images and the size that the program gives them, not a table",
     "R24": "counted in a sentence, not in a table",
     "R25": "the figure is not in the text",
     "R15": "in part, and noise leaves about half of the rows within the limit",
