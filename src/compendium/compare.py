@@ -63,6 +63,8 @@ class Comparison:
     outside: int = 0
     largest: float = 0.0
     where: str = ""
+    #: What is stored there: a difference of bytes says nothing alone.
+    stored: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -104,7 +106,7 @@ def compare(
     worst = int(np.lexsort((difference, excess))[-1])
     where = " ".join(filter(None, both.loc[worst, key])) if difference[worst] else ""
     numbers = int(np.count_nonzero(np.isfinite(old) | np.isfinite(new)))
-    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where)
+    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where, float(old[worst]))
 
 
 def _averaged(

@@ -35,7 +35,7 @@ def test_what_is_not_compared_must_be_there_and_hides_nothing_beside_it():
     assert not compare(timed, timed.assign(value=[np.nan, 2.0]), allowed).ok
     found = compare(timed, timed.assign(value=[500.0, 2.1]), allowed)
     assert (found.ok, found.where, found.outside) == (False, "d m 1 1 p area", 1)
-    assert (found.rows, found.largest) == (2, pytest.approx(0.1))
+    assert (found.rows, found.largest, found.stored) == (2, pytest.approx(0.1), 2.0)
     allowed = Tolerances((("m: wide", Rule(atol=10.0)),), Rule(rtol=1e-6))
     both = TWO.assign(metric=["wide", "narrow"])
     found = compare(both, both.assign(value=[9.0, 1.001]), allowed)
