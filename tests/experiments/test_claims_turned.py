@@ -54,7 +54,7 @@ OF_EACH = """    rows, raw = [], data.group_moments(dataset)
     moments = vu2022.prepared(raw, raw, scaled=True)
 
     def put("""
-SLOWER = "lambda S, *given: [timing.sdp_and_lp(S, *given) for _ in range(1 + 9 * (len(S[0]) == 6))][0]"
+SLOWER = "lambda S, *given: [timing.sdp_and_lp(S, *given) for _ in range(1 + 19 * (len(S[0]) == 8))][0]"
 TWICE = "[timing.sdp_and_lp(S, shares, k, lap) for _ in range(2)]"
 MEMORY = "return lee2023.memory_rows(memory_rows, memory_features)"
 #: As if the method held matrices of d squared numbers.
@@ -371,7 +371,7 @@ PAGES = [
     ),
     Page(
         "rathore2025-times",
-        {"features": "4, 6, 20, 40", "features_programme": "3, 4, 5, 6", "repetitions": 1},
+        {"features": "4, 6, 20, 40", "features_programme": "3, 4, 6, 8", "repetitions": 1},
         [
             Turn(
                 "R06",
