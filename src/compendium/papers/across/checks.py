@@ -14,6 +14,8 @@ from sklearn.base import clone
 from evenspan import INLP, RLACE, MMDFairPCA, metrics
 from evenspan.core.errors import FairWarning
 from evenspan.core.estimator import SubspaceEstimator
+from evenspan.core.linalg import top_eigenspace
+from evenspan.representation.mmd_fair_pca import DiscrepancyPenalty
 from evenspan.representation.stiefel import retract, tangent
 
 from ...data import Dataset
@@ -36,22 +38,35 @@ def checks(fits: Mapping[int, Fit], parts: Parts) -> dict[int, dict[str, float]]
 
 
 def of_penalty(fitted: MMDFairPCA, X: np.ndarray, groups: np.ndarray) -> dict[str, float]:
-    r"""The bandwidth, and :math:`\rho` times the slope of the discrepancy over that of the variance, by differences.
+    r"""The bandwidth, the gradient of the discrepancy over differences, and where the search ended.
 
-    Both slopes are those along the gradient of the variance: where the penalty method ends they balance, which is 1.
+    The gradient is that of the components of standard PCA, along itself. At the end :math:`\rho` times the slope of the
+    discrepancy is compared with that of the variance, both along the gradient of the variance: there they balance.
+    All are 1 but for the bandwidth; the last one only where the search came to rest. As many components as features
+    leave nothing to search.
     """
-    V, X = fitted.components_.T, X - fitted.mean_
+    found, V = {"bandwidth": fitted.bandwidth_}, fitted.components_.T
+    if V.shape[0] == V.shape[1]:
+        return found
+    X, codes = X - fitted.mean_, np.unique(groups, return_inverse=True)[1]
+    penalty = DiscrepancyPenalty(X, codes, fitted.bandwidth_)
     C = X.T @ X / (X**2).sum(axis=None)
-    uphill = tangent(V, C @ V)
-    uphill /= np.linalg.norm(uphill)
-    sides = [retract(V + step * uphill) for step in (-STEP, STEP)]
+    _, principal = top_eigenspace(C, V.shape[1])
+    steepest = tangent(principal, penalty.evaluate(principal)[2])
+    sides = _sides(principal, steepest)
+    differences = np.diff([penalty.evaluate(side)[0] for side in sides])[0] / (2.0 * STEP)
+    found["gradient of the discrepancy / differences"] = float(np.linalg.norm(steepest) / differences)
+    sides = _sides(V, tangent(V, C @ V))
     discrepancies = [metrics.mmd2(X @ side, groups, fitted.bandwidth_) for side in sides]
     variances = [float(np.vdot(side, C @ side)) for side in sides]
-    weight = fitted.trace_[-1, 2]
-    return {
-        "bandwidth": fitted.bandwidth_,
-        "slope of the penalty / of the variance": float(weight * np.diff(discrepancies)[0] / np.diff(variances)[0]),
-    }
+    slope = fitted.trace_[-1, 2] * np.diff(discrepancies)[0] / np.diff(variances)[0]
+    return found | {"slope of the penalty / of the variance": float(slope)}
+
+
+def _sides(V: np.ndarray, direction: np.ndarray) -> list[np.ndarray]:
+    """Orthonormal columns a step to either side."""
+    unit = direction / np.linalg.norm(direction)
+    return [retract(V + step * unit) for step in (-STEP, STEP)]
 
 
 def of_classifiers(fitted: INLP, parts: Parts) -> dict[str, float]:
