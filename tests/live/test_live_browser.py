@@ -99,6 +99,7 @@ def test_another_method_in_the_place_of_one_shows_the_readers_numbers_alone(visi
     published, own = page.locator(".tab .cell_output:visible"), page.locator(".tab .live-own:visible")
     assert stored in " ".join(published.all_inner_texts())
     assert published.locator("a[href*='results/full']").count()
+    assert page.locator(".tab .takeaway:visible").count()
     begin(page)
     code = pages.page(name, "ecoli")["notebook"].cells[5].source
     assert given in code
@@ -112,6 +113,7 @@ def test_another_method_in_the_place_of_one_shows_the_readers_numbers_alone(visi
     assert "not judged in this run" in shown
     assert stored not in shown
     assert published.count() == own.locator("a[href*='_static']").count() == 0
+    assert page.locator(".tab .takeaway:visible").count() == 0
     (link,) = own.get_by_text("all rows of this run").all()
     rows = pd.read_csv(io.BytesIO(base64.b64decode(link.get_attribute("href").partition("base64,")[2])))
     wide = rows.pivot(index=["k", "split", "protocol", "metric"], columns="method", values="value")
