@@ -239,13 +239,21 @@ def two_algorithms(rows: Rows) -> Answer:
     return Answer(by_truth((2 if any(numbers.values()) else 1) == claimed), numbers, by_truth(claimed == 1))
 
 
+def times_of(rows: Rows, names: Iterable[str], methods: list[str], metric: str) -> pd.DataFrame:
+    """Our seconds, methods by data sets; refuses where one is missing."""
+    asked = {"dataset": list(names), "method": methods}
+    times = our_times(rows(TIMES, *asked, protocol=SUMMED, **asked), metric).reindex(methods, columns=asked["dataset"])
+    if times.isna().any(axis=None):
+        raise MissingNumbersError(f"{metric} of {' or '.join(methods)} on some data set")
+    return times
+
+
 def faster(claim: str, word: str, slow: str, fast: str, titles: Iterable[str] = NAMES) -> Claim:
     """R09 to R11: whether the time of ``fast`` is shorter by the factor on these data sets."""
     names = {NAMES[title]: title for title in titles}
 
     def measured(rows: Rows) -> pd.DataFrame:
-        asked = {"dataset": list(names), "method": [slow, fast]}
-        return our_times(rows(TIMES, *asked, protocol=SUMMED, metric="training time", **asked))
+        return times_of(rows, names, [slow, fast], "training time")
 
     def evaluate(source: Source) -> Outcome:
         quotient = (source().loc[slow] / source().loc[fast])[list(names)]
@@ -286,10 +294,9 @@ def programme_dominates(rows: Rows) -> Answer:
     """R08: on each data set the share of the programme's step in the baseline's time, and what the baseline costs.
 
     It is expensive if it takes many times as long as the exact solver of the same problem."""
-    asked = {"dataset": list(TABLES), "method": [PROGRAMME, EXACT]}
-    timed = rows(TIMES, *asked, protocol=SUMMED, **asked)
-    times, step = (our_times(timed, metric) for metric in ("training time", "solver, SDP"))
-    share, slower = step.loc[PROGRAMME] / times.loc[PROGRAMME], times.loc[PROGRAMME] / times.loc[EXACT]
+    times = times_of(rows, TABLES, [PROGRAMME, EXACT], "training time")
+    step = times_of(rows, TABLES, [PROGRAMME], "solver, SDP").loc[PROGRAMME]
+    share, slower = step / times.loc[PROGRAMME], times.loc[PROGRAMME] / times.loc[EXACT]
     good = (share > rule("R08", "share of the time")) & (slower >= rule("R08", "times as long"))
     named = {"share of the SDP": share, "times the exact solver": slower}
     numbers = {f"{what}, {TABLES[name].title}": value for what, some in named.items() for name, value in some.items()}

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evenspan.displays.style import COLOURS, COLUMN, INK, MARKERS, SOURCES
 
-from ...figures import entry, explained, plain_numbers, readable
+from ...figures import entry, explained, plain_numbers, readable, words
 from ...figures import panels as several
 from ...method_styles import handles as legend_handles
 from ...method_styles import ordered, styles_of, unregistered
@@ -143,6 +143,8 @@ def factorial(table: pd.DataFrame) -> Figure:
 
 def scaling(rows: pd.DataFrame) -> Figure:
     """Seconds against size on logarithmic axes, a line for each method, with the exponent of the largest sizes."""
+    if rows.empty:
+        return words("The growth with d was not measured in this run.")
     fig, ((panel,),) = several(1, 1, (6.8, 4.4))
     own, slopes = styles_of(rows["method"]), exponents(rows[["method", "d", "seconds"]])
     for method, some in rows.groupby("method", sort=False):
@@ -160,6 +162,8 @@ def scaling(rows: pd.DataFrame) -> Figure:
 
 def time_ratios(found: pd.DataFrame) -> Figure:
     """Training times as multiples of standard PCA's, printed and ours, one panel for each data set."""
+    if found.empty:
+        return words("No data set was timed with StandardPCA in this run.")
     datasets = [name for name in TABLES if name in set(found["dataset"])]
     methods = [name for name in dict.fromkeys(found["method"]) if name != "StandardPCA"]
     fig, axes = several(1, len(datasets), (COLUMN, 0.42 * len(methods) + 1.5), sharey=True)
