@@ -92,7 +92,7 @@ evenspan/metrics/reconstruction.py
 evenspan/metrics/representation.py
     return float(pdist(means).max(  =>  return float(pdist(means).min(
     (projected.counts - 1.0)  =>  projected.counts
-    squared / (-2.0 * bandwidth**2)  =>  squared / (-bandwidth**2)
+    block /= -2.0 * bandwidth**2  =>  block /= -(bandwidth**2)
     - 2.0 * _mean_kernel(  =>  - _mean_kernel(
 evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)

@@ -17,16 +17,18 @@ from . import paths
 class Rule(BaseModel):
     """How numbers computed again must agree with the stored ones, and why no more of them is determined.
 
-    Each within ``atol + rtol |stored|``. With ``standard_errors`` the means over a column of the table (such as splits)
-    within so many standard errors of the stored mean more, and of the mean of the paired differences ``shift``: a
-    method that moves all of them alike is another one. Where a unit has one split alone, its difference within so many
-    standard deviations of the difference of two stored splits. What is not ``compared`` must only be there.
+    Each within ``atol + rtol |stored|``; of times also where one is within a ``factor`` of the other. With
+    ``standard_errors`` the means over a column of the table (such as splits) within so many standard errors of the
+    stored mean more, and of the mean of the paired differences ``shift``: a method that moves all of them alike is
+    another one. Where a unit has one split alone, its difference within so many standard deviations of the difference
+    of two stored splits. What is not ``compared`` must only be there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rtol: float = 0.0
     atol: float = 0.0
+    factor: float = 1.0
     standard_errors: float | None = None
     shift: float = 4.0
     over: str = "split"
@@ -57,12 +59,14 @@ def tolerances(experiment_id: str) -> Tolerances:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results of a unit: numbers compared, rows that differ by more than is allowed, and the furthest apart."""
+    """Two results of a unit: numbers that were compared, those further apart than is allowed, the furthest."""
 
     rows: int
     outside: int = 0
     largest: float = 0.0
     where: str = ""
+    #: What is stored there: a difference of bytes says nothing alone.
+    stored: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -93,18 +97,19 @@ def compare(
     for rule in {rule for rule in rules if rule.standard_errors is not None}:
         _averaged(both, np.array([one == rule for one in rules]), key, rule, peers)
     old, new = both["value_old"].to_numpy(), both["value_new"].to_numpy()
-    rtol, atol = np.array([(rule.rtol, rule.atol) for rule in rules]).T
+    rtol, atol, factor = np.array([(rule.rtol, rule.atol, rule.factor) for rule in rules]).T
+    within = both["noise"].to_numpy() + atol + rtol * np.abs(old) + (factor - 1.0) * np.fmin(np.abs(old), np.abs(new))
     free = np.array([not rule.compared for rule in rules])
     same = (old == new) | (np.isnan(old) & np.isnan(new)) | (free & np.isfinite(old) & np.isfinite(new))
     with np.errstate(invalid="ignore", divide="ignore"):
         # A number on one side only is further away than any that is allowed.
         difference = np.where(same, 0.0, np.nan_to_num(np.abs(new - old), nan=np.inf))
-        excess = np.where(same, 0.0, difference / (both["noise"].to_numpy() + atol + rtol * np.abs(old)))
+        excess = np.where(same, 0.0, difference / within)
     excess = np.nan_to_num(excess, nan=np.inf)
     worst = int(np.lexsort((difference, excess))[-1])
     where = " ".join(filter(None, both.loc[worst, key])) if difference[worst] else ""
-    numbers = int(np.count_nonzero(np.isfinite(old) | np.isfinite(new)))
-    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where)
+    numbers = int(np.count_nonzero(~free & (np.isfinite(old) | np.isfinite(new))))
+    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where, float(old[worst]))
 
 
 def _averaged(

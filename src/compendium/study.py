@@ -299,9 +299,10 @@ class Study:
         text = f"Of {numbers:,} that are stored as well "
         if outside := sum(one.outside for one in self.compared):
             return f"{text}{outside:,} DIFFER by more than is allowed, most at {worst.where}."
-        return text + (
-            f"none differs by more than {worst.largest:.1g} ({worst.where})." if worst.largest else "all are equal."
-        )
+        if not worst.largest:
+            return f"{text}all are equal."
+        most = f"most by {worst.largest:.1g} where {worst.stored:.3g} is stored ({worst.where})"
+        return f"{text}none differs by more than is allowed, {most}."
 
     def _missing(self) -> str:
         """Units without rows, and why."""

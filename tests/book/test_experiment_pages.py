@@ -159,3 +159,12 @@ def test_tabs_are_called_by_what_differs_and_the_command_runs_the_page():
     assert [experiment_page.label(entry, name) for name in entry.executions][:2] == ["Jaffe", "MNIST-USPS"]
     assert "`python -m compendium run zhou2024-multiple --execution jaffe`" in text_of(page(entry).cells)
     assert f"`python -m compendium run {SEVERAL.id}`" in text_of(page(SEVERAL).cells)
+
+
+def test_many_parameters_are_called_by_their_execution_and_one_that_takes_a_minute_has_its_command():
+    entry = experiment("rathore2025-times")
+    said, command = text_of(page(entry).cells), "python -m compendium run rathore2025-times"
+    assert "<summary>Parameters: those of the execution table1</summary>" in said
+    assert f"Run it again: <code>{command} --execution table1</code>" in said
+    assert f"In a minute, with fewer or smaller: <code>{command}</code>" in said
+    assert "In a minute" not in text_of(page(SEVERAL).cells)

@@ -54,8 +54,14 @@ OF_EACH = """    rows, raw = [], data.group_moments(dataset)
     moments = vu2022.prepared(raw, raw, scaled=True)
 
     def put("""
-SLOWER = "lambda S, *given: [timing.sdp_and_lp(S, *given) for _ in range(1 + 9 * (len(S[0]) == 6))][0]"
+SLOWER = "lambda S, *given: [timing.sdp_and_lp(S, *given) for _ in range(1 + 19 * (len(S[0]) == 8))][0]"
 TWICE = "[timing.sdp_and_lp(S, shares, k, lap) for _ in range(2)]"
+MEMORY = "return lee2023.memory_rows(memory_rows, memory_features)"
+#: As if the method held matrices of d squared numbers.
+SQUARES = """return [
+        row | {"value": row["value"] + 200.0 * int(row["metric"].split()[-1]) ** 2 * ("FNPM" in row["method"])}
+        for row in lee2023.memory_rows(memory_rows, memory_features)
+    ]"""
 TABLES, GROWTH = '[{"dataset": name} for name in rathore2025.TABLES]', ' + [{"study": "scaling"}]'
 PAGES = [
     Page(
@@ -302,6 +308,32 @@ PAGES = [
         open="L03 L04",
     ),
     Page(
+        "lee2023-learnability",
+        {"sizes": "316, 1000", "runs": 2, "factor_sizes": "316, 632", "factor_runs": 2, "special_runs": 1},
+        [
+            Turn(
+                "L04",
+                ", one_run(case, experiment, size, ",
+                ", one_run(case, experiment, round(18 * size**0.5), ",
+                HOLDS,
+                IN_PART,
+            )
+        ],
+        open="L03",
+        long=True,
+    ),
+    Page(
+        "lee2023-images",
+        {"parts": "memory", "k": 10, "memory_rows": 128},
+        [
+            Turn("L05", MEMORY, SQUARES, HOLDS, NOT_SO),
+            Turn("L08", MEMORY, SQUARES, IN_PART, NOT_SO),
+        ],
+        both=(("fitted(name, SMALL, 5120)", "fitted(name, SMALL, 640)"),),
+        open="L07 L09",  # sizes of CelebA, and what it would show
+        long=True,
+    ),
+    Page(
         "vu2022-components",
         {"splits": 1, "max_k": 2, "penalty": 0.6},
         [
@@ -339,7 +371,7 @@ PAGES = [
     ),
     Page(
         "rathore2025-times",
-        {"features": "4, 6, 20, 40", "features_programme": "3, 4, 5, 6", "repetitions": 1},
+        {"features": "4, 6, 20, 40", "features_programme": "3, 4, 6, 8", "repetitions": 1},
         [
             Turn(
                 "R06",
@@ -413,7 +445,9 @@ def shown(entry, setting) -> tuple[dict[str, str], str]:
 def check(page: Page, folder):
     """The answers without the edits and with them, and that nothing stored stands on the edited page."""
     before, _ = shown(edited(page.name, folder, page.both), page.setting)
-    after, text = shown(edited(page.name, folder, [*page.both, *((t.old, t.new) for t in page.turns)]), page.setting)
+    after, text = shown(
+        edited(page.name, folder, [*page.both, *dict.fromkeys((t.old, t.new) for t in page.turns)]), page.setting
+    )
     turns = {turn.claim: (turn.before, turn.after) for turn in page.turns}
     assert {claim: (before[claim], after[claim]) for claim in turns} == turns
     assert {claim for claim, answer in after.items() if answer == OPEN} == {*page.open.split()}

@@ -35,11 +35,17 @@ def test_what_is_not_compared_must_be_there_and_hides_nothing_beside_it():
     assert not compare(timed, timed.assign(value=[np.nan, 2.0]), allowed).ok
     found = compare(timed, timed.assign(value=[500.0, 2.1]), allowed)
     assert (found.ok, found.where, found.outside) == (False, "d m 1 1 p area", 1)
-    assert (found.rows, found.largest) == (2, pytest.approx(0.1))
+    assert (found.rows, found.largest, found.stored) == (1, pytest.approx(0.1), 2.0)
     allowed = Tolerances((("m: wide", Rule(atol=10.0)),), Rule(rtol=1e-6))
     both = TWO.assign(metric=["wide", "narrow"])
     found = compare(both, both.assign(value=[9.0, 1.001]), allowed)
     assert (found.where, found.outside) == ("d m 1 1 p narrow", 1), "the furthest from what is allowed"
+
+
+@pytest.mark.parametrize(("seconds", "ok"), [(0.006, True), (49.0, True), (52.0, False), (1000.5, False)])
+def test_a_time_may_be_another_one_but_not_that_of_another_program(seconds, ok):
+    timed = TWO.assign(metric="seconds", value=0.5)
+    assert compare(timed, timed.assign(value=seconds), tolerances("kleindessner2023-runtime")).ok == ok
 
 
 def test_means_over_splits_move_within_their_error_and_not_all_alike():

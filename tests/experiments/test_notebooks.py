@@ -4,6 +4,7 @@ It gives a result of its own and no verdicts, and the method is one more line in
 """
 
 import re
+import shutil
 from contextlib import ExitStack, contextmanager
 
 import distributed
@@ -12,11 +13,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import own, store
+from compendium import own, paths, records, store
 from compendium.catalogue import catalogue, experiment
 from compendium.engine import execute_cells
 from compendium.papers.lee2023 import scale
 from compendium.papers.rathore2025 import protocol as rathore2025
+from compendium.study import COMPUTED
 from evenspan.core.errors import ConfigurationError, FairError
 
 FILE = """
@@ -251,3 +253,29 @@ def test_a_setting_that_no_page_shows_gives_a_result_without_verdicts(name, file
         assert [
             text[:400] for text in compared if kind not in text and not any(one in text for one in OTHER_TABLES)
         ] == []
+
+
+@pytest.fixture(scope="module")
+def changed_store(tmp_path_factory):
+    """All stored numbers and 1000 more, with the digests of what stands there."""
+    folder = tmp_path_factory.mktemp("store")
+    shutil.copytree(paths.results(), folder, dirs_exist_ok=True)
+    for path in folder.rglob("*.json"):
+        units = store.units_at(path)
+        for row in (row for unit in units.values() for row in unit.rows if row["value"]):
+            row["value"] = repr(float(row["value"]) + 1000.0)
+        store.write(next(iter(units.values())).experiment, units, path)
+    return folder
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")  # of logarithms and fits of such numbers
+@pytest.mark.parametrize("name", catalogue())
+def test_numbers_that_were_changed_in_the_store_are_said_by_every_page_that_computes_some(
+    name, changed_store, monkeypatch
+):
+    monkeypatch.setenv(records.BUDGET, "3")
+    entry = experiment(name)
+    with paths.results_in(changed_store):
+        study = execute_cells(entry, entry.complete({}), to_the_end=True)["study"]
+    assert not (study.results["source"] == COMPUTED).any() or "DIFFER by more than is allowed" in study.note()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from compendium import store
+from compendium import claim_rules, store
 from compendium.papers.rathore2025 import claims, protocol, readings, theorems, timing
 from compendium.records import whole
 from evenspan import GroupMoments
@@ -129,3 +129,20 @@ def test_the_counterexample_and_the_search():
     assert one[["loss of A", "loss of B"]].round(9).to_numpy().tolist() == [[0, 5], [1, 3], [3, 0]]
     assert one["optimum"].iloc[0] == pytest.approx(1.8, abs=1e-9)
     assert theorems.brute_force(S, 1, np.random.default_rng(0))[0] == pytest.approx(1.8, abs=1e-6)
+
+
+@pytest.mark.parametrize("claim", ["R08", "R09", "R10", "R11"])
+def test_times_that_a_run_lacks_judge_no_claim(given_rows, claim):
+    """A method that was not timed on one data set, and a solver without the step of the programme."""
+
+    def judged(rows):
+        try:
+            return claims.CLAIMS[claims.TIMES][claim](given_rows(rows)).here
+        except store.MissingNumbersError:
+            return claim_rules.NOT_JUDGED
+
+    every = store.full(claims.TIMES)
+    some = (every["dataset"] == "lsac_bw") & every["method"].isin(["JevdPCA", readings.EXACT])
+    assert judged(every) != claim_rules.NOT_JUDGED
+    assert judged(every[~some]) == claim_rules.NOT_JUDGED
+    assert (judged(every[every["metric"] != "solver, SDP"]) == claim_rules.NOT_JUDGED) == (claim == "R08")

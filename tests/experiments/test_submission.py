@@ -58,13 +58,14 @@ def submit(tmp_path, monkeypatch):
 
 def test_a_class_on_two_tables_gives_rows_and_a_page_and_goes_on(submit):
     said, rows, page = submit("Randomly", *SMALL, "--splits", "1")
-    assert said.stdout.startswith("2 tables, 2 fits. One to 12 rows took ")
+    assert said.stdout.startswith("2 tables, 0 of them stored already, 2 fits. One to 12 rows took ")
     assert [line.partition(":")[0] for line in said.stdout.splitlines()[1:3]] == ["[1/2] npha", "[2/2] german"]
     assert list(rows)[:8] == ["task", *TIDY]
     assert [set(rows[name]) for name in ("dataset", "method", "k")] == [{"npha", "german"}, {"Randomly"}, {2}]
     assert "<strong>Randomly</strong>" in page
     again, same, _ = submit("Randomly", *SMALL, "--splits", "1")
-    assert again.stdout.count("stored already") == 2
+    assert again.stdout.startswith("2 tables, 2 of them stored already, 0 fits. ")
+    assert again.stdout.count(": stored already") == 2
     pd.testing.assert_frame_equal(rows, same)
 
 

@@ -1,14 +1,18 @@
 """Pages that run here, as a reader meets them in Chromium."""
 
+import base64
+import io
 import re
 import time
 from urllib.parse import urlsplit
 
 import nbformat
+import pandas as pd
 import pytest
 
 from compendium import paths
 from compendium.book import pages as book
+from compendium.ledger.claims import claims
 from compendium.live import pages
 
 from ..book.axe import by_night, look_at
@@ -87,6 +91,34 @@ def test_a_run_says_how_far_it_is_from_what_is_stored(visit):
     page.locator(".live-note", has_text="a cell was edited").wait_for(timeout=120_000)
     done(page)
     assert page.locator(".tab .live-own table", has_text="Squared distance").first.inner_text() != before
+
+
+def test_another_method_in_the_place_of_one_shows_the_readers_numbers_alone(visit):
+    name, given = "experiments/vu2022-components", '"RFPCA": (methods.published_descent, (alpha, penalty))'
+    page, stored = visit(f"{name}.html#ecoli"), claims(["V27"])["evidence"].item()
+    published, own = page.locator(".tab .cell_output:visible"), page.locator(".tab .live-own:visible")
+    assert stored in " ".join(published.all_inner_texts())
+    assert published.locator("a[href*='results/full']").count()
+    assert page.locator(".tab .takeaway:visible").count()
+    begin(page)
+    code = pages.page(name, "ecoli")["notebook"].cells[5].source
+    assert given in code
+    write(page, 5, code.replace(given, '"RFPCA": (methods.standard, ())'))
+    done(page)
+    page.get_by_role("button", name="Run page").click()
+    done(page)
+    note, shown = page.locator(".live-note").inner_text(), " ".join(own.all_inner_texts())
+    assert "This run is your own: a cell was edited: METHODS = {" in note
+    assert "Nothing that is published was used." in note
+    assert "not judged in this run" in shown
+    assert stored not in shown
+    assert published.count() == own.locator("a[href*='_static']").count() == 0
+    assert page.locator(".tab .takeaway:visible").count() == 0
+    (link,) = own.get_by_text("all rows of this run").all()
+    rows = pd.read_csv(io.BytesIO(base64.b64decode(link.get_attribute("href").partition("base64,")[2])))
+    wide = rows.pivot(index=["k", "split", "protocol", "metric"], columns="method", values="value")
+    assert set(rows["source"]) == {"computed"}
+    pd.testing.assert_series_equal(wide["RFPCA"], wide["PCA"], check_names=False)
 
 
 def test_a_cell_that_decides_can_be_made_to_fail(visit):

@@ -29,6 +29,8 @@ from ..ledger.verdicts import Result
 
 #: The section that a page needs once, and the cell whose output says the result where no number is printed.
 SHARED, TAKEAWAY = "## With other parameters\n", "takeaway"
+#: Characters of parameters from which on the name of their execution stands in their place.
+LONG = 80
 _SECTION = re.compile(r"^(?=## )", re.MULTILINE)
 _HEADING = re.compile(r"^(#{2,4}) (.+)$", re.MULTILINE)
 _LOWER = re.compile(r"^(?=#+ )", re.MULTILINE)
@@ -193,15 +195,18 @@ def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
     own = [output["data"]["text/html"] for cell in cells if not _in_place(cell) for output in cell.outputs]
     said = " ".join(re.sub(r"</?p[^>]*>", "", one) for one in own)
     values, given = entry.execution(execution), entry.executions[execution]
-    line = ", ".join(f"{key} = {value}" for key, value in (given or values).items())
+    line = ", ".join(f"{key} = {value}" for key, value in (given or values).items() if value != "")
+    command = f"python -m compendium run {entry.id}"
+    again = command + "".join(f" -p {key} {shlex.quote(str(value))}" for key, value in given.items())
+    if len(line) > LONG:  # they stand below, one on a line
+        line, again = f"those of the execution {execution}", f"{command} --execution {execution}"
+    below = f"<p>In a minute, with fewer or smaller: <code>{command}</code></p>" if entry.small else ""
     items = "".join(f"<li><code>{html.escape(f'{key} = {value!r}')}</code></li>" for key, value in values.items())
-    options = "".join(f" -p {key} {shlex.quote(str(value))}" for key, value in given.items())
-    again = html.escape(f"python -m compendium run {entry.id}{options}")
     return raw(
         (f'<p class="takeaway">{said}</p>\n' if said else "")
         + takeaway(entry, execution)
         + f'<details class="parameters"><summary>Parameters: {html.escape(line)}</summary>\n<ul>{items}</ul>\n'
-        f"<p>Run it again: <code>{again}</code></p><p>Full run of all: {cost(entry)}</p></details>"
+        f"<p>Run it again: <code>{html.escape(again)}</code></p>{below}<p>Full run of all: {cost(entry)}</p></details>"
     )
 
 

@@ -24,7 +24,7 @@ from ..errors import did_you_mean
 from ..papers.across import protocol as across
 from ..papers.across import summary
 from ..papers.zhou2024 import protocol as zhou2024
-from ..study import duration
+from ..study import Study, duration
 from . import leaderboard, tables
 from .leaderboard import CLUSTERS, CONCERNS, LINEAR
 
@@ -53,10 +53,14 @@ def submit(method: str, folder: Path, wanted: Sequence[str], sizes: str, splits:
         raise ConfigurationError(f"sizes={sizes!r}; the others are stored at {', '.join(map(str, across.COMPONENTS))}.")
     given = {"method": method} | ({"seeds": splits} if entry.id == CLUSTERS else {"splits": splits, "sizes": sizes})
     known = [table for table in wanted or known if entry.id == CLUSTERS or min(at) < across.DATASETS[table].d]
-    fits = len(known) * splits * (1 if entry.id == CLUSTERS else len(at))
-    least = duration(fits * one_fit)
-    say(f"{len(known)} tables, {fits:,} fits. One to 12 rows took {one_fit:.2g} s, so all take {least} at least.")
-    units, failed = evaluate(entry, name, known, given, say)
+    planned = {table: plan(entry, name, table, given) for table in known}
+    due = [table for table, (study, task) in planned.items() if not study.stored(task)]
+    fits = splits * sum(1 if entry.id == CLUSTERS else sum(k < across.DATASETS[table].d for k in at) for table in due)
+    say(
+        f"{len(known)} tables, {len(known) - len(due)} of them stored already, {fits:,} fits. One to 12 rows took "
+        f"{one_fit:.2g} s, so these take {duration(fits * one_fit)} at least."
+    )
+    units, failed = evaluate(planned, say)
     if not units:
         why = "; ".join(dict.fromkeys(failed.values())) or f"sizes={sizes} leave none with more features"
         raise ConfigurationError(f"{name} has a value on no table: {why}.")
@@ -66,28 +70,29 @@ def submit(method: str, folder: Path, wanted: Sequence[str], sizes: str, splits:
     return target
 
 
-def evaluate(
-    entry: Experiment, name: str, wanted: Sequence[str], given: Mapping, say: Callable
-) -> tuple[list[store.Unit], dict[str, str]]:
+def plan(entry: Experiment, name: str, table: str, given: Mapping) -> tuple[Study, str]:
+    """The study of one table, in which nothing is computed yet, and the name of the unit of the class."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        study = inspect_study(entry, entry.complete({"dataset": table, **given}))
+    return study, next(task for task, values in study.units.items() if name in values.values())
+
+
+def evaluate(planned: Mapping[str, tuple[Study, str]], say: Callable) -> tuple[list[store.Unit], dict[str, str]]:
     """The stored units of a class, of each table one, computed where they are not stored; and why others have none."""
     units, failed, took = [], {}, []
-    for place, table in enumerate(wanted, 1):
-        begun = time.perf_counter()
-        with contextlib.redirect_stdout(io.StringIO()):
-            study = inspect_study(entry, entry.complete({"dataset": table, **given}))
-            task = next(task for task, values in study.units.items() if name in values.values())
-            there = study.stored(task)
-            with contextlib.suppress(FairError):  # why stands in what is left out
-                study.compute([task], jobs=1)
+    for place, (table, (study, task)) in enumerate(planned.items(), 1):
+        begun, there = time.perf_counter(), study.stored(task)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(FairError):  # why: in what is left out
+            study.compute([task], jobs=1)
         if made := study.stored(task):
             units.append(made)
             said = "stored already" if there else f"{made.record['seconds']:.1f} s"
             took += [] if there else [time.perf_counter() - begun]
         else:
             failed[table] = said = study.left_out[task]
-        left = len(wanted) - place
+        left = len(planned) - place
         said += f"; at this pace {duration(left * fmean(took))} are left" if left and took else ""
-        say(f"[{place}/{len(wanted)}] {table}: {said}")
+        say(f"[{place}/{len(planned)}] {table}: {said}")
     return units, failed
 
 

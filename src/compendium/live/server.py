@@ -209,6 +209,8 @@ def serve(port: int, ip: str = LOOPBACK) -> None:
 def _environment(folder: Path) -> dict[str, str]:
     """That of a kernel: as for a page of the book, with every place that it writes to in the folder."""
     (folder / "matplotlib").mkdir()
+    (folder / "build").mkdir()
+    (folder / "build" / "numbers").touch()  # no folder: links hold the numbers of a run, which the book has no file of
     for cache in paths.build("cache", "matplotlib").glob("fontlist-*.json"):
         shutil.copy(cache, folder / "matplotlib")
     return environment() | {

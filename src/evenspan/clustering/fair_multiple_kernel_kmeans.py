@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
@@ -16,6 +17,9 @@ from .kernel_kmeans import clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
 from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
+
+#: Entries of a part of the kernels that stays in cache while all of them are summed.
+IN_CACHE = 2**15
 
 
 @parameterised
@@ -164,9 +168,10 @@ class FairMultipleKernelKMeans(FairClusterer):
 def weighted(stack: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     r"""The kernel :math:`\sum_p \gamma_p^2 K_p`."""
     total = np.zeros(stack[0].shape, dtype=stack[0].dtype)
-    for K, share in zip(stack, gamma, strict=True):
-        if share:
-            total += stack.dtype.type(share**2) * K
+    for part in gen_batches(len(total), max(1, IN_CACHE // len(total))):
+        for K, share in zip(stack, gamma, strict=True):
+            if share:
+                total[part] += stack.dtype.type(share**2) * K[part]
     return total
 
 

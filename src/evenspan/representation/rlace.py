@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 
 from ..core.errors import ComponentsError
 from ..core.estimator import require_components
-from ..core.linalg import span_of_rows, symmetrise
+from ..core.linalg import eigenpairs, span_of_rows, symmetrise
 from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, number, option, parameterised, whole
 from ..reconstruction.fantope import clip_to_sum
 from .erasure import SELECT, ErasingEstimator, majority_share, surviving_basis
@@ -29,7 +29,7 @@ class FantopePoint:
     """
 
     def __init__(self, A: np.ndarray, trace: int):
-        values, vectors = linalg.eigh(symmetrise(A), driver="evd", check_finite=False)
+        values, vectors = eigenpairs(symmetrise(A))
         self.trace, self.values, self.vectors = trace, clip_to_sum(values, trace), np.asfortranarray(vectors)
 
     def times(self, B: np.ndarray) -> np.ndarray:
@@ -42,19 +42,20 @@ class FantopePoint:
         active = self._concentrate(C)
         S = C[active] @ M @ C[active].T
         S[np.diag_indices_from(S)] += factor * self.values[active]
-        new, W = linalg.eigh(S, driver="evd", check_finite=False)
+        new, W = eigenpairs(S)
         values = factor * self.values
         values[active] = new
         self.vectors[:, active] = self.vectors[:, active] @ W
         self.values = clip_to_sum(values, self.trace)
 
     def _concentrate(self, C: np.ndarray) -> np.ndarray:
-        """Rotate the eigenvectors of each repeated eigenvalue so that few of them see U; which do, as positions."""
+        """Rotate the eigenvectors of the eigenvalues 0 and 1 so that few of them see U; which do, as positions."""
         t = C.shape[1]
         active = np.ones(len(self.values), dtype=bool)
-        _, member, counts = np.unique(self.values, return_inverse=True, return_counts=True)
-        for repeated in np.flatnonzero(counts > t):
-            at = np.flatnonzero(member == repeated)
+        for bound in (0.0, 1.0):  # between them values differ
+            at = np.flatnonzero(self.values == bound)
+            if len(at) <= t:
+                continue
             reflectors, tau, _, _ = linalg.lapack.dgeqrf(C[at])
             block = np.asfortranarray(self.vectors[:, at])
             block, _, _ = linalg.lapack.dormqr("R", "N", reflectors, tau, block, 64 * len(block))
@@ -195,12 +196,14 @@ class RLACE(ErasingEstimator):
         history, best, nearest = [], None, np.inf
         for step in range(self.max_iter):
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
+            batch = X[rows]
+            delta = _residuals(batch, theta - point.times(theta), bias, Z[rows], heads)
             # The gradient of the loss in A is -X' delta theta'; A climbs.
-            point.step(shrink, np.hstack([-(X[rows].T @ delta), theta]), swap)
+            point.step(shrink, np.hstack([-(batch.T @ delta), theta]), swap)
             rows = rng.choice(n, b, replace=False)
-            delta = _residuals(X[rows], theta - point.times(theta), bias, Z[rows], heads)
-            gradient = X[rows].T @ delta
+            batch = X[rows]
+            delta = _residuals(batch, theta - point.times(theta), bias, Z[rows], heads)
+            gradient = batch.T @ delta
             theta = shrink * theta - rate * (gradient - point.times(gradient))
             bias = shrink * bias - rate * delta.sum(axis=0)
             if step % self.evaluate_every == 0 or step == self.max_iter - 1:

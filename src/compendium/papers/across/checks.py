@@ -23,6 +23,8 @@ from .protocol import Fit, Parts
 
 #: Length of a step to either side of an answer, for differences.
 STEP = 1e-4
+#: A discrepancy so small leaves it to rounding whether the search for it comes to rest.
+SMALL = 1e-4
 
 
 def checks(fits: Mapping[int, Fit], parts: Parts) -> dict[int, dict[str, float]]:
@@ -42,25 +44,27 @@ def of_penalty(fitted: MMDFairPCA, X: np.ndarray, groups: np.ndarray) -> dict[st
 
     The gradient is that of the components of standard PCA, along itself. At the end :math:`\rho` times the slope of the
     discrepancy is compared with that of the variance, both along the gradient of the variance: there they balance.
-    All are 1 but for the bandwidth; the last one only where the search came to rest. As many components as features
-    leave nothing to search.
+    Both ratios are 1, the last one 0 where the search did not come to rest; a very small tolerance has none. Components
+    that hold all variance leave nothing to search.
     """
     found, V = {"bandwidth": fitted.bandwidth_}, fitted.components_.T
-    if V.shape[0] == V.shape[1]:
-        return found
     X, codes = X - fitted.mean_, np.unique(groups, return_inverse=True)[1]
-    penalty = DiscrepancyPenalty(X, codes, fitted.bandwidth_)
     C = X.T @ X / (X**2).sum(axis=None)
+    if np.linalg.matrix_rank(C, hermitian=True) <= V.shape[1]:
+        return found
+    penalty = DiscrepancyPenalty(X, codes, fitted.bandwidth_)
     _, principal = top_eigenspace(C, V.shape[1])
     steepest = tangent(principal, penalty.evaluate(principal)[2])
     sides = _sides(principal, steepest)
     differences = np.diff([penalty.evaluate(side)[0] for side in sides])[0] / (2.0 * STEP)
     found["gradient of the discrepancy / differences"] = float(np.linalg.norm(steepest) / differences)
+    if fitted.tol < SMALL:
+        return found
     sides = _sides(V, tangent(V, C @ V))
     discrepancies = [metrics.mmd2(X @ side, groups, fitted.bandwidth_) for side in sides]
     variances = [float(np.vdot(side, C @ side)) for side in sides]
     slope = fitted.trace_[-1, 2] * np.diff(discrepancies)[0] / np.diff(variances)[0]
-    return found | {"slope of the penalty / of the variance": float(slope)}
+    return found | {"slope of the penalty / of the variance": float(slope) if fitted.converged_ else 0.0}
 
 
 def _sides(V: np.ndarray, direction: np.ndarray) -> list[np.ndarray]:

@@ -1,11 +1,13 @@
 """The comparison with the reductions of Agarwal et al. (2018): samples, classifiers, weights, and what it says."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
 from evenspan.core.errors import ConfigurationError, SurplusComponentsWarning
@@ -91,6 +93,18 @@ def classifier_for(name: str, train: Dataset) -> LogisticRegression | SVC:
         return SVC(C=strength, gamma=bandwidth(train), cache_size=1000)
     # Without much penalty the columns of a small second block need a solver that scale does not slow down.
     return LogisticRegression(C=strength, max_iter=10_000, solver="newton-cholesky" if name == LOOSE else "lbfgs")
+
+
+def with_kernel(name: str, train: Dataset, test: Dataset) -> tuple[BaseEstimator, Dataset, np.ndarray]:
+    """What is fitted to the same rows again and again: a classifier, rows to fit it to, and others to predict.
+
+    Of the kernel SVM the kernel is computed once, and stands in the place of the features."""
+    classifier = classifier_for(name, train)
+    if name != SVM:
+        return classifier, train, test.X
+    K, new = (rbf_kernel(X, train.X, classifier.gamma) for X in (train.X, test.X))
+    seen = replace(train, X=K, feature_names=tuple(map(str, range(train.n))))
+    return classifier.set_params(kernel="precomputed"), seen, new
 
 
 def fitted(estimator: BaseEstimator, train: Dataset, classifier: str) -> BaseEstimator:

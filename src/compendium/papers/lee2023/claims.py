@@ -158,7 +158,7 @@ def most_scalable(rows: Rows) -> Answer:
 
     The mean constraint alone must take clearly fewer features, or what scales is the product formed from batches."""
     most = images.carried_on(rows(IMAGES, dataset=images.MEMORY)).set_index("method")["most features"]
-    if missing := {images.STREAMED, images.STREAMED_MEAN} - {*most.index}:
+    if missing := {*images.METHODS} - {*most.index}:
         raise MissingNumbersError(f"no size at which {' and '.join(sorted(missing))} ended")
     streamed, mean = most[images.STREAMED], most[images.STREAMED_MEAN]
     first = streamed > most.drop([images.STREAMED, images.STREAMED_MEAN]).max()

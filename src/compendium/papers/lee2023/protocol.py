@@ -4,9 +4,10 @@ The phases are those of :class:`~evenspan.representation.StreamingFairPCA`, driv
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import islice
+from functools import cached_property, lru_cache
+from itertools import islice, tee
 from typing import Any
 
 import numpy as np
@@ -87,8 +88,13 @@ def chosen(names: str, known: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fresh(case: Setting, size: int, *seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks of rows that no other run and no other size has seen."""
-    return iter(case.pair.stream(size, (SEED, *seed, size)))
+    """Blocks of rows that no other run and no other size has seen; drawn once for all methods that see them in turn."""
+    return copy(_drawn(case.pair, size, seed))
+
+
+@lru_cache(maxsize=1)
+def _drawn(pair: GaussianPair, size: int, seed: tuple[int, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    return tee(pair.stream(size, (SEED, *seed, size)), 1)[0]
 
 
 def begin(case: Setting, seed: tuple[int, ...], *, center="none", on_missing="carry", min_group=1) -> FairPowerMethod:
