@@ -91,7 +91,7 @@ ONE = {"energy-moments": "LEACE"}
 def test_a_unit_alone_finds_a_wrong_method(of, unit, words):
     entry = experiment(of)
     study = inspect_study(entry, entry.execution(next(name for name in entry.runs if unit.startswith(name))))
-    study.unit.__globals__.update(of_moments=[ONE.get(unit)], splits=1 if of == TABLES else 10)
+    study.unit.__globals__.update({"of_moments": [ONE.get(unit)]} | ({"splits": 1} if of == TABLES else {}))
     vu2022._weights_runs.cache_clear()
     with nullcontext() if words == "as it is" else put(*WRONG[of, unit][words]):
         found = records.frame(records.lines(rows_of(study.unit, study.units[unit], unit))).assign(task=unit)
