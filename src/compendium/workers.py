@@ -53,7 +53,7 @@ def compute(
 ) -> dict[Job, Failed]:
     """Compute units, ``jobs`` at once, and store each as it ends; ``ended`` is told of it. The result: what failed.
 
-    The seconds of a unit are those of processors, so that what else a machine does is no part of them."""
+    The seconds of a unit are those of processors, so that waiting for other programs is no part of them."""
     made, failed = provenance.environment(), {}
 
     def work(job: Job) -> tuple[pd.DataFrame, float]:

@@ -278,7 +278,7 @@ class Page {
     const began = performance.now();
     this.say("Waiting for the kernel …"); // what was said of the last run goes
     // What the page says above its cells is about the published run.
-    const above = (this.tab || this.section).querySelectorAll(":scope .takeaway, :scope .parameters");
+    const above = (this.tab || this.section).querySelectorAll(".takeaway, .parameters");
     [...above].filter((one) => !one.hidden).forEach((one) => this.hide(one));
     try {
       await this.ready;

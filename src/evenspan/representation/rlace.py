@@ -52,7 +52,7 @@ class FantopePoint:
         """Rotate the eigenvectors of the eigenvalues 0 and 1 so that few of them see U; which do, as positions."""
         t = C.shape[1]
         active = np.ones(len(self.values), dtype=bool)
-        for bound in (0.0, 1.0):  # between them values differ
+        for bound in (0.0, 1.0):  # where clipping makes ties; one between them costs time alone
             at = np.flatnonzero(self.values == bound)
             if len(at) <= t:
                 continue
