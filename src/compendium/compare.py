@@ -65,8 +65,9 @@ class Comparison:
     outside: int = 0
     largest: float = 0.0
     where: str = ""
-    #: What is stored there: a difference of bytes says nothing alone.
+    #: What is stored there, and the difference as a share of what is allowed: a difference of bytes says nothing alone.
     stored: float = 0.0
+    share: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -101,6 +102,7 @@ def compare(
     within = both["noise"].to_numpy() + atol + rtol * np.abs(old) + (factor - 1.0) * np.fmin(np.abs(old), np.abs(new))
     free = np.array([not rule.compared for rule in rules])
     same = (old == new) | (np.isnan(old) & np.isnan(new)) | (free & np.isfinite(old) & np.isfinite(new))
+    same |= (factor > 1.0) & (np.abs(new - old) <= within)  # how far times are apart tells nothing
     with np.errstate(invalid="ignore", divide="ignore"):
         # A number on one side only is further away than any that is allowed.
         difference = np.where(same, 0.0, np.nan_to_num(np.abs(new - old), nan=np.inf))
@@ -109,7 +111,8 @@ def compare(
     worst = int(np.lexsort((difference, excess))[-1])
     where = " ".join(filter(None, both.loc[worst, key])) if difference[worst] else ""
     numbers = int(np.count_nonzero(~free & (np.isfinite(old) | np.isfinite(new))))
-    return Comparison(numbers, int(np.count_nonzero(excess > 1)), float(difference[worst]), where, float(old[worst]))
+    furthest = float(difference[worst]), where, float(old[worst]), float(excess[worst])
+    return Comparison(numbers, int(np.count_nonzero(excess > 1)), *furthest)
 
 
 def _averaged(

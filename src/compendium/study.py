@@ -295,12 +295,12 @@ class Study:
     def _comparison(self) -> str:
         if not (numbers := sum(one.rows for one in self.compared)):
             return ""
-        worst = max(self.compared, key=lambda one: (one.outside, one.largest))
+        worst = max(self.compared, key=lambda one: (one.outside, one.share))
         text = f"Of {numbers:,} that are stored as well "
         if outside := sum(one.outside for one in self.compared):
             return f"{text}{outside:,} DIFFER by more than is allowed, most at {worst.where}."
         if not worst.largest:
-            return f"{text}all are equal."
+            return f"{text}all agree."
         most = f"most by {worst.largest:.1g} where {worst.stored:.3g} is stored ({worst.where})"
         return f"{text}none differs by more than is allowed, {most}."
 

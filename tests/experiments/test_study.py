@@ -189,7 +189,7 @@ def test_a_run_as_published_compares_what_it_computes_with_what_is_stored(finish
     entry = experiment("toy-table")
     space = execute_cells(entry, {"k": 2})
     assert space["study"].note().startswith("Computed now: 24 of 24 numbers (")
-    assert space["study"].note().endswith(" s). Of 24 that are stored as well all are equal.")
+    assert space["study"].note().endswith(" s). Of 24 that are stored as well all agree.")
     assert set(space["results"]["source"]) == {"computed"}
     shift(finished / "toy-k2.json", "k2-pca", 1 + 1e-4)
     space = execute_cells(entry, {"k": 2})

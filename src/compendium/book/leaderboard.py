@@ -63,7 +63,7 @@ def rows_of(experiments: Collection[str], seconds: float | None = None) -> tuple
         now = [new[task].frame.assign(source=study.COMPUTED) for task in again]
         old = [unit.frame.assign(source=study.PUBLISHED) for task, unit in units.items() if task not in again]
         frames += [*now, *old]
-        worst = max(again.values(), key=lambda one: (one.outside, one.largest), default=Comparison(0))
+        worst = max(again.values(), key=lambda one: (one.outside, one.share), default=Comparison(0))
         said.append({
             "experiment": name, "numbers": sum(int(rows["value"].count()) for rows in (*now, *old)),
             "computed for this page": sum(int(rows["value"].count()) for rows in now),
