@@ -1,7 +1,7 @@
 """The list of experiments: ``experiments.yml`` read, checked and typed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -58,11 +58,12 @@ class Procedure(Entry):
     name: str
     method: str
     dataset: str | None = None
-    #: The method of ours that carries it out, perhaps in another experiment.
+    #: The method of ours that carries it out.
     rows: str
-    experiment: str | None = None
-    #: Our method as the paper describes it, where the rows of the printed name are this procedure's.
+    #: Our method as the paper describes it, where the rows of the printed name are another procedure's.
     described: str | None = None
+    #: What of the procedure was chosen by the numbers that it explains.
+    chosen: str = ""
 
 
 class Experiment(Entry):
@@ -87,6 +88,14 @@ class Experiment(Entry):
     procedures: tuple[Procedure, ...] = ()
     files: str = ""
     stands_on: str = ""
+
+    def described(self, methods: Iterable[str], dataset: str | None = None) -> dict[str, str]:
+        """The method of ours that is as the paper describes it, by the printed name of each."""
+        found = dict(zip(methods, methods, strict=True))
+        for one in reversed(self.procedures):
+            if one.described and one.method in found and one.dataset in (None, dataset):
+                found[one.method] = one.described
+        return found
 
     @property
     def page(self) -> str:

@@ -1,15 +1,17 @@
 """What a room says of a claim or a contradiction, and the numbers in ``data/tolerances.yml`` by which it judges.
 
-A claim may have two answers: whether the paper agrees with its own tables (*printed*), and whether our computation or
-our stored runs bear it out (*here*). An answer comes with the numbers behind it, by name.
+A claim has up to three answers, and none overrides another: what the paper's own numbers say (*as printed*), what the
+rows of the released program say (*by the released program*), and what our computation says of the method as the paper
+describes it (*as described*). An answer comes with the numbers behind it, by name.
 
 "Much faster" or "comparable" have no numbers in the papers. Ours stand in ``data/tolerances.yml``, each with a name and
 what it means in words; a function that answers a claim asks for them by these names and types none.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Annotated, NamedTuple
 
 import pandas as pd
@@ -23,7 +25,7 @@ from .catalogue import Entry
 from .store import MissingNumbersError
 
 HOLDS, IN_PART, NOT_SO = "holds", "holds in part", "does not hold"
-#: Data, results or a measure are missing; the reason stands among the numbers.
+#: Data, results or a measure are missing, or no outcome could make it false; the reason stands among the numbers.
 NOT_JUDGED = "not judged"
 
 #: Of a contradiction: what is said is right and the objection is not; the other way round; each in some cases; both, in
@@ -37,14 +39,15 @@ Numbers = Mapping[str, object]
 
 
 class Answer(NamedTuple):
-    """Both answers to a claim and the numbers behind them; None where an answer makes no sense.
+    """The three answers to a claim and the numbers behind them; None where nothing is asked of that side.
 
-    ``here`` is what our computation or our stored runs say, ``printed`` whether the paper agrees with what it prints.
-    """
+    ``cells`` says which printed numbers the last two rest on, by columns of the ledger: their agreement is shown."""
 
-    here: str | None
+    described: str | None
     numbers: Numbers
     printed: str | None = None
+    program: str | None = None
+    cells: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 #: Outcome of a contradiction and the numbers behind it.
@@ -67,9 +70,9 @@ def by_truth(true: object, in_part: object = False) -> str:
     return HOLDS if true else IN_PART if in_part else NOT_SO
 
 
-def unjudged(reason: str, printed: str | None = None) -> Claim:
-    """The function of a claim that nothing available can bear out or refute."""
-    return lambda rows: Answer(NOT_JUDGED, {"reason": reason}, printed)
+def unjudged(reason: str, answer: Claim = lambda rows: Answer(NOT_JUDGED, {}), printed: str | None = None) -> Claim:
+    """A claim that no outcome available can bear out or refute; the numbers of ``answer`` stand beside the reason."""
+    return lambda rows: Answer(NOT_JUDGED, {"reason": reason} | {**answer(rows).numbers}, printed)
 
 
 def by_parts(parts: Iterable[bool]) -> str:
@@ -88,15 +91,25 @@ def by_share(good: int, total: int, in_part: float) -> str:
     return HOLDS if good == total else IN_PART if good >= in_part * total else NOT_SO
 
 
-def judge_printed_and_ours(rule: Callable[[Source], Outcome], printed: Source, ours: Source) -> Answer:
-    """One rule, which gives an answer and the numbers behind it, applied to the printed and to our numbers."""
-    theirs, words = rule(printed)
-    try:
-        mine, own = rule(ours)
-    except MissingNumbersError as error:
-        mine, own = NOT_JUDGED, {"missing": str(error)}
-    named = {f"{name}, printed": value for name, value in words.items()}
-    return Answer(mine, named | {f"{name}, ours": value for name, value in own.items()}, theirs)
+def three_answers(
+    rule: Callable[[Source], Outcome],
+    printed: Source | None,
+    described: Source,
+    program: Source | None = None,
+    cells: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> Answer:
+    """One rule, which gives an answer and the numbers behind it, applied to numbers of every origin."""
+    sources = {"printed": printed, "released program": program, "described": described}
+    answers, numbers = dict.fromkeys(sources), {}
+    for side, source in sources.items():
+        if source is None:
+            continue
+        try:
+            answers[side], found = rule(source)
+        except MissingNumbersError as error:
+            answers[side], found = NOT_JUDGED, {"missing": str(error)}
+        numbers |= {f"{name}, {side}": value for name, value in found.items()}
+    return Answer(answers["described"], numbers, answers["printed"], answers["released program"], cells)
 
 
 Number = StrictInt | Annotated[StrictFloat, Field(allow_inf_nan=False)]

@@ -11,16 +11,20 @@ import pytest
 from tests.experiments.test_paper_judges import ANSWERS
 
 from compendium import paths, store
+from compendium.catalogue import experiment
 from compendium.claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO
 from compendium.ledger import claims
 from compendium.papers.kleindessner2023 import claims as adult
 from compendium.papers.rathore2025 import claims as rathore2025_claims
 from compendium.papers.vu2022 import claims as vu2022_claims
+from compendium.papers.vu2022 import theorems as vu2022_theorems
+from compendium.papers.vu2022.readings import NAMES
 from compendium.papers.zhou2024 import claims as zhou2024_claims
 from compendium.store import MissingNumbersError
 from evenspan.core.errors import ResultError
 
 MISSING = "not all is stored"
+JUDGED = {HOLDS, IN_PART, NOT_SO}
 
 
 def times(factor: float):
@@ -37,19 +41,27 @@ def by_size(power: float):
     return grown
 
 
+def as_printed(rows):
+    """The printed number in the place of ours, in each split."""
+    theirs = {own: name for name, own in experiment("vu2022-tables").described(vu2022_claims.METHODS).items()}
+    keys = rows[["protocol", "metric"]].drop_duplicates().itertuples(index=False, name=None)
+    tables = {key: vu2022_claims.printed(*key).rename(index=NAMES) for key in keys}
+    return [
+        tables[row.protocol, row.metric].at[row.dataset, theirs.get(row.method, row.method)]
+        for row in rows.itertuples()
+    ]
+
+
 def by_parameter(factor: float):
     return lambda rows: factor * rows["parameter"].astype(float)
-
-
-def grown(rows):
-    return rows["value"] * rows["parameter"].astype(float) ** 5
 
 
 CURVES, GAP = {"metric": "accuracy|DP violation"}, {"metric": "EO violation"}
 FASTER = {"method": "reductions", "metric": "time*"}, 0.0  # reductions cost nothing
 AHEAD, BEHIND = (({"method": "reductions", "metric": "accuracy"}, value) for value in (1.0, 0.0))
 ENDED = {"method": "JevdPCA*", "metric": "converged"}, 1.0
-ROBUST, JEVD, PCA = {"method": "RFPCA"}, {"method": "JevdPCA"}, {"method": "StandardPCA"}
+ROBUST, FAIRER = {"method": "RFPCA"}, {"method": "FairPCA (rank k)"}
+JEVD, FROM_IDENTITY = {"method": "JevdPCA"}, {"method": "JevdPCA (from U = I)"}
 
 
 def of(claim: str, metric: str, method: str = "*", protocol: str = "") -> dict[str, str]:
@@ -82,8 +94,6 @@ PLANTED = [
     ("K15", *BEHIND, HOLDS),
     ("K15", *BEHIND, *FASTER, IN_PART),
     ("K15", *AHEAD, *FASTER, NOT_SO),
-    ("L04", {"protocol": "growth in m"}, grown, IN_PART),
-    ("L04", {"protocol": "growth in p"}, None, MISSING),
     ("L05", {}, times(10), IN_PART),
     ("L05", {}, by_size(1), NOT_SO),
     ("L06", {"metric": "sine to the largest"}, 0.0, HOLDS),
@@ -107,53 +117,55 @@ PLANTED = [
     ("R06", *ENDED, JEVD | {"metric": "seconds"}, by_size(2), IN_PART),
     ("R06", {"metric": "seconds per step"}, by_size(2), NOT_SO),
     ("R06", JEVD, None, MISSING),
-    ("R07", {"metric": "seconds"}, by_size(6), NOT_SO),
     ("R07", {"dataset": "synthetic-d[1-4]*"}, None, MISSING),
     ("R08", {"metric": "solver, SDP", "dataset": "npha"}, 0.0, IN_PART),
     ("R08", {"metric": "solver, SDP"}, 0.0, NOT_SO),
     ("R08", {"method": "min-max*"}, 9e9, NOT_SO),
-    *((claim, JEVD, 9e9, NOT_SO) for claim in ("R09", "R10")),
-    ("R11", PCA, 9e9, NOT_SO),
-    ("R12", JEVD | {"metric": "MMD*"}, 0.0, HOLDS),
-    ("R12", JEVD | {"metric": "MMD*"}, times(0.5), IN_PART),  # lower, not by a huge gap
-    ("R15", JEVD | {"metric": "R.E."}, times(1.3), IN_PART),  # the two scales of R.E. disagree
-    *((claim, JEVD | {"metric": "MMD*"}, 0.0, IN_PART) for claim in ("R13", "R18")),
-    *((claim, JEVD | {"metric": "MMD*"}, 9.0, answer) for claim, answer in (("R14", NOT_SO), ("R21", IN_PART))),
-    *((claim, JEVD | {"metric": "R.E."}, 9e9, answer) for claim, answer in (("R15", NOT_SO), ("R17", IN_PART))),
-    *((claim, JEVD | {"metric": "V.E."}, 9e9, answer) for claim, answer in (("R16", NOT_SO), ("R20", IN_PART))),
-    ("R19", {"metric": "R.E."}, lambda rows: rows["k"].astype(float), NOT_SO),
-    ("R19", of("R19", "difference"), 0.1, NOT_SO),
+    # Were there results from U = I on LSAC, Obesity or both, these claims would be judged.
+    ("R12", FROM_IDENTITY, 0.0, HOLDS),
+    ("R14", FROM_IDENTITY, 9.0, NOT_SO),
+    ("R15", FROM_IDENTITY, 9e9, NOT_SO),
+    ("R16", FROM_IDENTITY, 9e9, NOT_SO),
+    ("R18", FROM_IDENTITY, 0.0, IN_PART),
+    ("R13", FROM_IDENTITY | {"metric": "MMD*"}, times(0.1), IN_PART),
+    ("R13", FROM_IDENTITY | {"metric": "MMD*"}, -1.0, HOLDS),
+    ("R17", FROM_IDENTITY | {"metric": "R.E."}, 9e9, IN_PART),
+    ("R21", JEVD | {"metric": "MMD*"}, 9.0, IN_PART),
+    ("R20", JEVD | {"metric": "V.E."}, 9e9, IN_PART),
+    ("R19", of("R19", "difference", "orthonormal"), 0.1, NOT_SO),
+    ("R19", of("R19", "difference", "control*"), 0.0, NOT_SO),
     ("R22", {"metric": "rows"}, 9.0, IN_PART),
     ("R22", {"dataset": "diabetes"}, None, MISSING),
     ("R23", {"protocol": "counted"}, 9.0, NOT_SO),
     ("R23", {"dataset": "npha"}, None, MISSING),
-    ("R24", {"metric": "change of the errors without the cap"}, 0.0, NOT_SO),
-    ("R24", {"dataset": "npha"}, None, MISSING),
     ("R08", {"dataset": "lsac_bw"}, None, MISSING),
     ("R06", {"dataset": "synthetic-d[1-9][0-9]*"}, None, MISSING),
     ("R20", {"dataset": "npha", "k": 3, "metric": "R.E."}, None, NOT_JUDGED),
-    *((claim, ROBUST, 9e9, NOT_SO) for claim in ("V14", "V15", "V16", "V18", "V19", "V20")),
-    ("V14", ROBUST, 0.0, IN_PART),  # on another number, but on more than the others
+    *((claim, ROBUST, 9e9, NOT_SO) for claim in ("V14", "V16", "V18")),
+    *((claim, ROBUST, 0.0, IN_PART) for claim in ("V15", "V19")),  # on another number, but on more than the others
+    ("V20", ROBUST | {"metric": "ARE"}, 9e9, FAIRER | {"metric": "ARE"}, 9e9, HOLDS),  # neither is ever best
     ("V14", ROBUST, None, NOT_JUDGED),
-    *((claim, ROBUST, 0.0, answer) for claim, answer in (("V17", HOLDS), ("V21", NOT_SO))),
-    *((f"V{i:02d}", of(f"V{i:02d}", "violation"), 1e3, NOT_SO) for i in (2, 3, 6, 8, 9)),
-    *((f"V{i:02d}", of(f"V{i:02d}", "violation"), 0.0, HOLDS) for i in (4, 5, 7, 11, 13)),
+    ("V17", ROBUST, 0.0, HOLDS),
+    ("V21", ROBUST | {"metric": "Delta*"}, 9e9, FAIRER | {"metric": "Delta*"}, 9e9, HOLDS),
+    *((f"V{i:02d}", of(f"V{i:02d}", "violation"), 1e3, NOT_SO) for i in (2, 3, 6, 9)),
+    *((f"V{i:02d}", of(f"V{i:02d}", "violation"), 0.0, HOLDS) for i in (4, 5, 7, 11)),
+    ("V13", of("V13", "min-max error"), 0.0, HOLDS),
+    ("V13", of("V13", "min-max error"), 1.0, NOT_SO),
     ("V01", {"metric": "gap of the toy"}, 1.0, HOLDS),
     ("V10", {"metric": "smallest slack"}, 9e9, HOLDS),
     ("V10", {"metric": "smallest angle"}, 0.0, NOT_SO),
     ("V12", {"metric": "angle", "method": "RFPCA*"}, 0.0, IN_PART),
-    ("V24", {"metric": "ARE"}, times(1.5), NOT_SO),
-    ("V24", {"dataset": "[!e]*"}, None, MISSING),  # where data are missing a claim is not judged by the others
+    ("V24", {}, as_printed, HOLDS),
+    ("V24", {"dataset": "[!e]*"}, None, NOT_JUDGED),  # where data are missing a claim is not judged by the others
     ("V26", ROBUST, times(10), NOT_SO),
-    ("V26", {"dataset": "[!b]*"}, None, MISSING),
+    ("V26", {"method": "PCA"}, times(10), HOLDS),  # the control is no better than any other point
+    ("V26", {"dataset": "[!b]*"}, None, NOT_JUDGED),
     ("V27", ROBUST, lambda rows: rows["value"] ** 2, NOT_SO),
     ("V27", {"dataset": "[!b]*"}, None, MISSING),
     ("V28", {"dataset": "toy"}, 0.0, NOT_SO),
     ("V29", {"dataset": "energy"}, times(2), NOT_SO),
-    ("V29", {"dataset": "lfw_24x24"}, times(2), HOLDS),  # the stand-in for the faces refutes nothing
+    ("V29", {"dataset": "lfw_24x24"}, times(2), NOT_JUDGED),  # the stand-in for the faces refutes nothing
     ("V29", {"dataset": "[!b]*"}, None, NOT_JUDGED),
-    ("Z08", {"method": "FKKM"}, 9.0, HOLDS),
-    ("Z09", {"method": "FKKM"}, 9.0, IN_PART),
     ("Z01", {"metric": "outside the bounds"}, 1.0, NOT_SO),
     ("Z01", {"metric": "misses*"}, 0.0, HOLDS),
     *((f"Z{i:02d}", {"metric": "largest violation"}, 1.0, NOT_SO) for i in (2, 3, 4, 5, 7)),
@@ -163,8 +175,13 @@ PLANTED = [
     ("Z11", {}, 0.0, NOT_SO),
     ("Z11", {"protocol": "cells"}, lambda rows: rows["value"] + rows["metric"].str.match(r"(\d+) \1 "), HOLDS),
 ]
-#: Claims that read no stored results.
-UNREAD = {"K05", "K16", "L07", "L09", "R25", "V22", "V23", "V25", "Z10"}
+#: The same of the answers by the released program.
+PROGRAM = [
+    *((claim, ROBUST, 9e9, NOT_SO) for claim in ("V14", "V15", "V16", "V18", "V19", "V20")),
+    *((claim, ROBUST, 0.0, answer) for claim, answer in (("V17", HOLDS), ("V21", NOT_SO))),
+    ("V24", {"metric": "ARE"}, times(1.5), NOT_SO),
+    ("V26", ROBUST, times(10), NOT_SO),
+]
 
 
 def chosen(rows: pd.DataFrame, where: dict) -> pd.Series:
@@ -177,8 +194,12 @@ def chosen(rows: pd.DataFrame, where: dict) -> pd.Series:
     return found
 
 
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted[0])
-def test_an_answer_follows_the_rows(planted):
+@pytest.mark.parametrize(
+    ("side", "planted"),
+    [(side, one) for side, planted in (("described", PLANTED), ("program", PROGRAM)) for one in planted],
+    ids=lambda given: given if isinstance(given, str) else given[0],
+)
+def test_an_answer_follows_the_rows(side, planted):
     claim, *changes, answer = planted
     function = claims.registered()[claim][1]
 
@@ -194,39 +215,74 @@ def test_an_answer_follows_the_rows(planted):
         with pytest.raises(MissingNumbersError):
             function(changed)
     else:
-        assert function(changed).here == answer
+        assert getattr(function(changed), side) == answer
 
 
-def test_every_claim_that_reads_results_is_planted_with_another_answer():
-    here = {claim: found for (_, found), names in ANSWERS.items() for claim in names.split()}
-    other = {claim for claim, *_, answer in PLANTED if answer in {HOLDS, IN_PART, NOT_SO} - {here[claim]}}
-    assert other == here.keys() - UNREAD
+def answers(side: str) -> dict[str, str]:
+    """The answers of one side that a claim has."""
+    place = list(claims.SIDES).index(side)
+    found = {claim: three[place] for three, names in ANSWERS.items() for claim in names.split()}
+    return {claim: answer for claim, answer in found.items() if answer in JUDGED}
 
 
-def test_a_printed_answer_stays_where_rows_of_another_experiment_are_missing():
-    """R19 in a reader's run, which has no rows of the theorems."""
-
-    def rows(experiment: str, *every: str, **which) -> pd.DataFrame:
-        if experiment != rathore2025_claims.EXPERIMENT:
-            raise MissingNumbersError("not of this run")
-        return store.full(experiment, *every, **which)
-
-    answer = claims.registered()["R19"][1](rows)
-    assert (answer.here, answer.printed) == (NOT_JUDGED, IN_PART)
+@pytest.mark.parametrize(("side", "planted"), [("described", PLANTED), ("program", PROGRAM)])
+def test_every_judged_answer_is_planted_with_another(side, planted):
+    now = answers(side)
+    other = {claim for claim, *_, answer in planted if answer in JUDGED - {now.get(claim)}}
+    assert now.keys() - other == ({"V25"} if side == "described" else set())
 
 
-#: Printed answers that no other order of the printed numbers moves, with the reason.
-STILL = {
-    "K05": "the figure is not in the text",
-    "L07": "counts the images and the size that the program gives them, not a table",
-    "R24": "counted in a sentence, not in a table",
-    "R25": "the figure is not in the text",
-    "R15": "in part, and noise leaves about half of the rows within the limit",
-    "V17": "does not hold already, and noise makes no method the best everywhere",
-    "V22": "what is missing in a table stays missing",
-    "V29": "counts the lines of a table",
-    "Z10": "does not hold already, and noise does not put the marks in place",
+def test_another_radius_turns_what_is_said_of_it(monkeypatch):
+    """V25 reads no rows, but the formula of the radius."""
+    assert vu2022_theorems.claims["V25"](None).described == NOT_SO
+    monkeypatch.setattr(vu2022_theorems, "radii", lambda counts, alpha: alpha / np.asarray(counts))
+    assert vu2022_theorems.claims["V25"](None).described == HOLDS
+
+
+def as_pca(table: pd.DataFrame) -> pd.DataFrame:
+    """Every method has the numbers of StandardPCA."""
+    return table.assign(value=table.groupby(["k", "metric"])["value"].transform("last"))
+
+
+def robust_first(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(value=table["value"].mask(table["method"] == "RFPCA", 1e-9))
+
+
+def filled(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(value=table["value"].fillna(1.0))
+
+
+def with_another(table: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([table, table.head(3).assign(dataset="Another")])
+
+
+#: Printed answers that no other order of the printed numbers moves: tables that are printed otherwise, and the answer.
+REPRINTED = {
+    "R15": ("rathore2025_table[2-4]*", as_pca, HOLDS),
+    "V17": ("vu2022_table1*", robust_first, HOLDS),
+    "V22": ("vu2022_table[13]*", filled, NOT_SO),
+    "V29": ("vu2022_table2*", with_another, NOT_SO),
 }
+
+
+@pytest.mark.parametrize("claim", REPRINTED)
+def test_another_print_turns_a_printed_answer(claim, monkeypatch):
+    pattern, change, answer = REPRINTED[claim]
+    assert answers("printed")[claim] != answer
+    right, folder = pd.read_csv, paths.data("paper")
+
+    def reprinted(path, *given, **options):
+        frame = right(path, *given, **options)
+        return change(frame) if Path(path).parent == folder and fnmatch.fnmatch(Path(path).name, pattern) else frame
+
+    monkeypatch.setattr(pd, "read_csv", reprinted)
+    assert claims.registered()[claim][1](store.full).printed == answer
+
+
+def test_another_sentence_turns_what_is_counted_in_it(monkeypatch):
+    """R24: the sentence names one algorithm of two."""
+    monkeypatch.setattr(rathore2025_claims, "rule", lambda claim, name: 2)
+    assert rathore2025_claims.two_algorithms(None).printed == HOLDS
 
 
 def shuffled(values: pd.Series, rng: np.random.Generator) -> pd.Series:
@@ -242,7 +298,7 @@ def multiplied(values: pd.Series, rng: np.random.Generator) -> pd.Series:
     return values * rng.lognormal(sigma=1.0, size=len(values))
 
 
-def not_asked(*given):
+def not_asked(*given, **named):
     raise MissingNumbersError("Only the printed numbers are asked.")
 
 
@@ -252,12 +308,12 @@ def moved(function, right: str) -> bool:
         answer = function(store.full).printed
     except (ResultError, TypeError, ValueError, KeyError, IndexError, np.linalg.LinAlgError):
         return False
-    return answer in {HOLDS, IN_PART, NOT_SO} - {right}
+    return answer in JUDGED - {right}
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_printed_tables_in_another_order_move_every_printed_answer_that_is_not_listed(monkeypatch):
-    right_of = {claim: found for (found, _), names in ANSWERS.items() for claim in names.split() if found}
+    right_of, still = answers("printed"), {"R24", *REPRINTED}
     waiting, functions = set(right_of), claims.registered()
     folder, right = paths.data("paper"), pd.read_csv
     for module in (adult, rathore2025_claims, vu2022_claims, zhou2024_claims):
@@ -272,6 +328,6 @@ def test_printed_tables_in_another_order_move_every_printed_answer_that_is_not_l
             return frame.assign(value=frame.groupby("metric", sort=False)["value"].transform(how, rng))
 
         monkeypatch.setattr(pd, "read_csv", mixed)
-        trying = waiting if seed == 0 else waiting - set(STILL)
+        trying = waiting if seed == 0 else waiting - still
         waiting -= {one for one in trying if moved(functions[one][1], right_of[one])}
-    assert waiting == set(STILL)
+    assert waiting == still

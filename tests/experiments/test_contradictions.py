@@ -33,8 +33,8 @@ def test_every_claim_has_its_answer_and_every_rule_is_asked_for(monkeypatch):
     have, asked = rules(), set()
     named = {claim: Asked(claim, some, asked) for claim, some in have.items()}
     monkeypatch.setattr(claim_rules, "rules", lambda: named)
-    found = claims.claims().set_index("id")[["printed", "here"]].fillna("").apply(tuple, axis=1).to_dict()
-    assert found == {claim: pair for pair, names in ANSWERS.items() for claim in names.split()}
+    found = claims.claims().set_index("id")[list(claims.SIDES)].apply(tuple, axis=1).to_dict()
+    assert found == {claim: three for three, names in ANSWERS.items() for claim in names.split()}
     contradictions.resolved()
     for path in (*(paths.root() / "book").rglob("*.md"), *(paths.root() / "notebooks").rglob("*.ipynb")):
         asked |= set(re.findall(r'rule\(\\?"([^"\\]+)\\?", \\?"([^"\\]+)\\?"\)', path.read_text(encoding="utf-8")))

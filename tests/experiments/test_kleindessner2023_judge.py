@@ -259,7 +259,7 @@ def test_searches_hold_and_would_notice(searches, claim, wrong, monkeypatch, giv
         for name, one in given.items():
             monkeypatch.setitem(searches, name, one)
         rows = given_rows(pd.DataFrame(searches["searched"](claim)))
-        assert asked[claim](rows).here == expected
+        assert asked[claim](rows).described == expected
 
 
 def test_x15_waits_for_the_printed_shares(monkeypatch):

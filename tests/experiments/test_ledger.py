@@ -162,11 +162,15 @@ def test_what_is_declared_decides(toy_checkout, finished, declared):
 def test_claims_are_open_until_an_experiment_answers(toy_checkout):
     frame = claims.claims().set_index("id")
     assert len(frame) == 91
-    assert frame.loc["K01", ["here", "evidence", "experiment"]].tolist() == ["holds", "1 < 2, computed", "toy-table"]
-    assert frame.loc["K02", "here"] == "not judged"
-    assert (frame["here"] == "not judged").sum() == 90
+    assert frame.loc["K01", ["described", "evidence", "experiment"]].tolist() == [
+        "holds",
+        "1 < 2, computed",
+        "toy-table",
+    ]
+    assert frame.loc["K02", "described"] == "not judged"
+    assert (frame["described"] == "not judged").sum() == 90
     importlib.import_module("toy_project.claims").CLAIMS["toy-table"]["K02"] = lambda rows: 1 / 0
-    assert claims.claims(["K01"])["here"].tolist() == ["holds"], "the others are not computed"
+    assert claims.claims(["K01"])["described"].tolist() == ["holds"], "the others are not computed"
     with pytest.raises(ZeroDivisionError):
         claims.claims(["K02"])
 

@@ -98,7 +98,7 @@ def test_errors_fall_at_the_rates_of_the_theory_and_the_verdict_can_fail(small, 
     value, fair = slope_rows["value"], slope_rows["metric"] == "eps_f"
     flat, steep = value * slope_rows["size"] ** 1.2, value.where(~fair, value / slope_rows["size"])
     for values, answer in ((value, "holds"), (flat, "does not hold"), (steep, "holds in part")):
-        assert claims.rates(given_rows(slope_rows.assign(value=values))).here == answer
+        assert claims.rates(given_rows(slope_rows.assign(value=values))).described == answer
 
 
 def test_a_block_without_a_group_destroys_what_the_released_program_learnt(small):
@@ -160,7 +160,7 @@ def searched(cells_of, monkeypatch):
 def test_every_search_has_its_answer_and_can_come_out_the_other_way(
     claim, answers, changed, answer, searched, given_rows
 ):
-    assert answers(given_rows(searched(claim, **changed))).here == answer
+    assert answers(given_rows(searched(claim, **changed))).described == answer
 
 
 def test_one_size_gives_no_exponent_and_no_answer():

@@ -127,7 +127,7 @@ def test_the_pictures_are_answered_from_each_data_set_that_no_search_found():
         return lambda experiment, *every, **which: store.complete(here, "this run", *every, **which)
 
     one, both = (claims.other_structure(of(*names)) for names in (("jaffe",), ("jaffe", "mnist_usps")))
-    assert one.here in (HOLDS, NOT_SO)
+    assert one.described in (HOLDS, NOT_SO)
     assert set(one.numbers) < set(both.numbers)
     found = store.read_results("zhou2024-kernels", dataset="jaffe").assign(dataset="credit_card")
     with pytest.raises(store.MissingNumbersError, match="this run with dataset jaffe"):

@@ -35,10 +35,18 @@ def test_the_block_is_made_anew_from_the_counts_and_the_rest_is_kept(tmp_path, m
 
 
 def test_claims_are_counted_by_paper_and_answer():
-    answers = ["holds", "holds", "does not hold", "holds", "not judged"]
-    counted = ledger_state.claim_counts(pd.DataFrame({"paper": ["two2021", *["one2020"] * 4], "answer": answers}))
-    assert counted.loc["one2020"].tolist() == [4, 2, 0, 1, 1]
-    assert counted.loc["all"].tolist() == [5, 3, 0, 1, 1]
+    answers = ["holds", "holds", "does not hold", "", "not judged"]
+    judged = pd.DataFrame({"paper": ["two2021", *["one2020"] * 4], "printed": answers, "program": "", "described": ""})
+    judged.loc[0, "described"] = "holds in part"
+    counted = ledger_state.claim_counts(judged)
+    assert counted.index.tolist() == [
+        *(("two2021", side) for side in ("printed", "described")),
+        ("one2020", "printed"),
+        *(("all", side) for side in ("printed", "described")),
+    ]
+    assert counted.loc[("one2020", "printed")].tolist() == [3, 1, 0, 1, 1]
+    assert counted.loc[("all", "printed")].tolist() == [4, 2, 0, 1, 1]
+    assert counted.loc[("all", "described")].tolist() == [1, 0, 1, 0, 0]
 
 
 def test_a_readers_run_is_judged_in_the_place_of_what_is_stored():

@@ -13,9 +13,9 @@ from .. import paths, records, store
 from ..catalogue import experiment
 from ..claim_rules import NOT_JUDGED
 from ..ledger import state as ledger_state
-from ..ledger.claims import ANSWERS, badge, claims, claims_of_run
+from ..ledger.claims import claims, claims_of_run
 from ..ledger.heat import mark
-from ..ledger.page import stored
+from ..ledger.page import claim_columns, shown_counts, stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.table import published as printed_cells
 from ..ledger.verdicts import Kind, Result
@@ -138,7 +138,7 @@ def claim_table(study: Study, ids: list[str]) -> HTML:
     """Claims of a paper with their answers; in a reader's own run with those that its own rows give."""
     judged = claims_of_run(ids, study)
     if study.alone:
-        judged["answer"] = judged["answer"].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
+        judged["described"] = judged["described"].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
     return _claims(judged)
 
 
@@ -152,8 +152,7 @@ def _claims(judged: pd.DataFrame) -> HTML:
         {
             "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
             "statement": judged["claim"].map(html.escape),
-            "answer": judged["answer"].map(badge),
-            "numbers": judged["evidence"].map(html.escape),
+            **claim_columns(judged),
         }
     )
     return table(shown, caption="Claims and their computed answers")
@@ -179,10 +178,9 @@ def column_table(paper: str) -> HTML:
 
 
 def paper_claims(paper: str) -> HTML:
-    """How many claims of a paper had which answer."""
-    row = ledger_state.claim_counts(claims(paper=paper)).loc[paper]
-    marks = (f'<span class="{ANSWERS[one].css}">{row[one]} {one}</span>' for one in ANSWERS if row[one])
-    return HTML(f'<p class="verdict-counts">{row["claims"]} claims: {", ".join(marks)}.</p>')
+    """How many claims of a paper had which of the three answers."""
+    rows = shown_counts(claims(paper=paper))
+    return table(rows[rows["paper"] == paper].drop(columns="paper"), caption="Claims of the paper by answer")
 
 
 def sentence(text: str) -> HTML:

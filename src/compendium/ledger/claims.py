@@ -17,9 +17,10 @@ from evenspan.core.errors import ResultError
 
 from .. import paths, records
 from ..catalogue import catalogue
-from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Claim, Numbers, Rows
+from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Claim, Numbers, Rows
 from ..store import MissingNumbersError, full
 from ..study import Study
+from .table import YES, ledger
 from .verdicts import Result
 
 #: Possible answers, and the result whose mark they share.
@@ -29,6 +30,8 @@ ANSWERS: dict[str, Result] = {
     NOT_SO: Result.NOT,
     NOT_JUDGED: Result.NO_TEST,
 }
+#: The three answers by their column, and what they are called.
+SIDES = {"printed": "as printed", "program": "by the released program", "described": "as described"}
 
 
 def answering() -> dict[str, ModuleType]:
@@ -71,13 +74,14 @@ def _one(value: object) -> str:
 
 def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.DataFrame:
     """Claims with what can be answered now: all, some, or those of a paper. To the columns of ``claims.csv`` come the
-    ``answer``, that of our computation (``here``) or of a recount (``printed``), ``evidence`` and ``experiment``."""
+    three answers (``printed``, ``program``, ``described``), ``evidence``, ``experiment`` and ``agreement``: how many of
+    the printed numbers that it rests on agree, by method."""
     frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
     frame = frame if paper is None else frame[frame["paper"] == paper]
     frame = (frame if ids is None else frame.loc[list(ids)]).reset_index(drop=True)
     if (judged := records.computed_once("claims")) is not None:
         return judged.set_index("id").loc[frame["id"]].reset_index()[judged.columns]
-    return answered(frame, full)
+    return answered(frame, full, ledger())
 
 
 def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
@@ -86,24 +90,42 @@ def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
         return claims(ids)
     frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
     judged = answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)
-    # A recount of printed numbers is no answer of the run.
-    return judged.assign(answer=judged["here"].replace("", NOT_JUDGED))
+    # A recount of printed numbers, and its agreement with ours, are no answers of the run.
+    return judged.assign(printed="", agreement="", described=judged["described"].replace("", NOT_JUDGED))
 
 
-def answered(frame: pd.DataFrame, rows: Rows) -> pd.DataFrame:
-    """Claims with the answers that some rows give."""
+def answered(frame: pd.DataFrame, rows: Rows, judged: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Claims with the answers that some rows give, and the agreement of ``judged``, the ledger of these rows."""
     offered = registered()
-    found = [_answer(*offered[claim], rows) if claim in offered else _UNANSWERED for claim in frame["id"]]
+    found = [_answer(*offered[claim], rows, judged) if claim in offered else _UNANSWERED for claim in frame["id"]]
     return frame.join(pd.DataFrame(found, columns=list(_UNANSWERED)))
 
 
-_UNANSWERED = {"answer": NOT_JUDGED, "printed": "", "here": NOT_JUDGED, "evidence": "", "experiment": ""}
+_UNANSWERED = dict.fromkeys(SIDES, "") | {"described": NOT_JUDGED, "evidence": "", "agreement": "", "experiment": ""}
 
 
-def _answer(experiment: str, claim: Claim, rows: Rows) -> dict[str, str]:
+def _answer(experiment: str, claim: Claim, rows: Rows, judged: pd.DataFrame | None) -> dict[str, str]:
     try:
         answer = claim(rows)
     except MissingNumbersError as error:
         return _UNANSWERED | {"evidence": f"missing: {error}", "experiment": experiment}
-    sides = {"answer": answer.here or answer.printed, "printed": answer.printed or "", "here": answer.here or ""}
-    return sides | {"evidence": shown(answer.numbers), "experiment": experiment}
+    sides = {name: getattr(answer, name) or "" for name in SIDES}
+    agreement = _agreement(judged, answer) if judged is not None and answer.cells else ""
+    return sides | {"evidence": shown(answer.numbers), "agreement": agreement, "experiment": experiment}
+
+
+def _agreement(judged: pd.DataFrame, answer: Answer) -> str:
+    """How many of the tested numbers that an answer rests on agree, by method: as described, and by the program."""
+    some = judged[judged["result"] != Result.NO_TEST.value]
+    for column, values in answer.cells.items():
+        some = some[some[column].isin(values)]
+    # A method without another procedure is the same in the released program.
+    by = (
+        {"program": some["by_procedure"].where(some["by_procedure"] != "", some["described"])} if answer.program else {}
+    )
+    by |= {"described": some["described"]}
+    found = {}
+    for side, agree in by.items():
+        counts = (agree == YES).groupby(some["method"], sort=False).agg(["sum", "size"])
+        found[side] = ", ".join(f"{method} {good} of {tested}" for method, good, tested in counts.itertuples())
+    return "; ".join(f"{SIDES[side]}: {words}" for side, words in found.items())

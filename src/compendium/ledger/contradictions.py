@@ -52,11 +52,12 @@ def resolved() -> pd.DataFrame:
 def by_claims(row: Mapping[str, str]) -> tuple[str, str]:
     """What follows from claims: the weakest of their answers on one side decides.
 
-    That is ``printed`` where a recount holds the tables against the words, and else ``here``."""
-    side, known = "printed" if row["known_by"] == "recount" else "here", registered()
+    That is ``printed`` where a recount holds the tables against the words, and else ``described``. A claim that no
+    outcome could turn decides nothing."""
+    side, known = "printed" if row["known_by"] == "recount" else "described", registered()
     found = {claim: known[claim][1](full) for claim in row["claims"].split()}
     answers = [getattr(answer, side) or "" for answer in found.values()]
-    if NOT_JUDGED in answers:
+    if any(getattr(one, side) == NOT_JUDGED and "reason" not in one.numbers for one in found.values()):
         raise MissingNumbersError(f"Not judged yet: {row['claims']}.")
     words = [f"{shown(found[c].numbers)} (Claim {c}: {answer}.)" for c, answer in zip(found, answers, strict=True)]
     return outcome_of(row, answers), " ".join([*words, row["also"]]).rstrip()

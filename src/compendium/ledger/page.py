@@ -16,7 +16,7 @@ from ..catalogue import Experiment, catalogue
 from ..store import units_of
 from . import heat as ledger_heat
 from . import state as ledger_state
-from .claims import ANSWERS, badge, claims
+from .claims import ANSWERS, SIDES, badge, claims
 from .heat import anchor, percent, shown
 from .verdicts import Result
 
@@ -42,7 +42,7 @@ def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None
     drawn = dict(ledger_heat.sections(frame))
     pictures = "\n".join(f"(ledger-{paper})=\n### {paper}\n\n{raw(figures)}\n" for paper, figures in drawn.items())
     others = "".join(f"(ledger-{paper})=\n" for paper in judged["paper"].unique() if paper not in drawn)
-    answers = ledger_state.claim_counts(judged).reset_index().rename(columns={name: badge(name) for name in ANSWERS})
+    answers = shown_counts(judged)
     results = ledger_state.shown(numbers).rename(columns={one.value: one.badge() for one in Result})
     return f"""---
 html_theme.sidebar_secondary.remove: true
@@ -61,6 +61,9 @@ chapter *Experiments* of each paper names the procedure behind each column of it
 ## By paper
 
 {raw(_plain("Numbers per paper and result", results))}
+
+Each claim of a paper has up to three answers: what the paper's own numbers say, what the released program's rows say,
+and what our computation says of the method as the paper describes it. None overrides another.
 
 {raw(_plain("Claims per paper and answer", answers))}
 
@@ -85,11 +88,27 @@ address; [how to cite a number](ch-cite).
 {others}(claims-of-the-papers)=
 ## Claims of the papers
 
-{len(judged)} claims. Each answer is computed and stands beside the numbers that it follows from. Where the printed
-tables contradict the text, the [errata](findings/errata) say so.
+{len(judged)} claims. Each answer is computed, and the numbers that it follows from stand beside it. *Agreement* counts,
+by method, how many of the printed numbers behind an answer ours agree with. A claim is *not judged* if what it needs is
+missing, or if no outcome could make it false. Where the printed tables contradict the text, the
+[errata](findings/errata) say so.
 
 {raw(_claims(judged))}
 """
+
+
+def shown_counts(judged: pd.DataFrame) -> pd.DataFrame:
+    """How many claims have which answer, with the marks of the answers as heads."""
+    table = ledger_state.claim_counts(judged).rename(index=SIDES, level="side").reset_index()
+    heads = {"side": "answers", "claims": "asked"} | {name: badge(name) for name in ANSWERS}
+    return table.rename(columns=heads)
+
+
+def claim_columns(frame: pd.DataFrame) -> dict[str, Iterable[str]]:
+    """The three answers to claims with the numbers behind them, in HTML."""
+    answers = {name: frame[side].map(badge) for side, name in SIDES.items() if frame[side].any()}
+    found = answers | {"numbers": frame["evidence"].map(escape)}
+    return found | ({"agreement": frame["agreement"].map(escape)} if frame["agreement"].any() else {})
 
 
 def choices(name: str, table: pd.DataFrame, choice: Mapping[str, str]) -> HTML:
@@ -144,14 +163,14 @@ def _row(row: dict[str, str]) -> str:
 
 def _claims(frame: pd.DataFrame) -> str:
     shown = {
-        "Answer": frame["answer"].map(badge),
         "Claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in frame["id"]],
         "Paper": frame["paper"],
         "What it says": frame["claim"].map(escape),
-        "Numbers": frame["evidence"].map(escape),
+        **{name.capitalize(): values for name, values in claim_columns(frame).items()},
         "Where": [of_claim(row) for row in frame.to_dict("records")],
     }
-    return choices("claims", pd.DataFrame(shown), {"Answer": "answer", "Paper": "claim-paper"}).data
+    names = {name.capitalize(): side for side, name in SIDES.items()}
+    return choices("claims", pd.DataFrame(shown), names | {"Paper": "claim-paper"}).data
 
 
 def _scroll(label: str, table: str) -> str:

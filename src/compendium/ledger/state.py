@@ -3,7 +3,7 @@
 import pandas as pd
 
 from .. import paths
-from .claims import ANSWERS
+from .claims import ANSWERS, SIDES
 from .verdicts import Result
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
@@ -30,11 +30,14 @@ def shown(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
-    """Claims per paper (rows, the last is that of all) and answer (columns)."""
-    table = pd.crosstab(judged["paper"], judged["answer"]).reindex(columns=list(ANSWERS), fill_value=0)
-    table.loc["all"] = table.sum(axis=0)
+    """Claims by answer (columns): for each paper, and at last all, a row for each of the three answers."""
+    both = pd.concat([judged, judged.assign(paper="all")])
+    long = both.melt("paper", list(SIDES), "side", "answer")
+    table = long.groupby(["paper", "side"], sort=False)["answer"].value_counts().unstack(fill_value=0)
+    table = table.reindex(columns=list(ANSWERS), fill_value=0).rename_axis(columns=None)
     table.insert(0, "claims", table.sum(axis=1))
-    return table.rename_axis(columns=None)
+    order = [(paper, side) for paper in both["paper"].unique() for side in SIDES]
+    return table.loc[[row for row in order if table["claims"].get(row)]]
 
 
 def readme(counts: pd.DataFrame) -> bytes:

@@ -31,7 +31,7 @@ COLUMNS = (
     "cell", "paper", "table", "dataset", "method", "metric", "k", "split", "unit", "published", "published_std",
     "printed_digits", "ours", "ours_std", "splits", "verdict", "deviation_digits", "deviation_sd", "reason",
     "experiment", "execution", "tasks", "data_card", "result", "no_test", "chance", "ours_described", "described",
-    "procedure", "ours_procedure", "by_procedure",
+    "procedure", "ours_procedure", "by_procedure", "chosen",
 )  # fmt: skip
 #: Of tested numbers: whether they agree as the paper describes, and by the named procedure.
 YES, NO = "yes", "no"
@@ -93,7 +93,7 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
         printed = cells[cells["stem"].isin(entry.published)]
         if printed.empty:
             continue
-        others = [one.described or one.rows for one in entry.procedures]
+        others = [name for one in entry.procedures for name in (one.described, one.rows)]
         rows = _rows(entry, run)
         # Of all that an experiment measures, what the tables print is a small part.
         rows = rows[rows["method"].isin([*printed["method"], *others]) & rows["metric"].isin(printed["metric"])]
@@ -115,7 +115,7 @@ def collect(cells: pd.DataFrame, run: Study | None = None) -> dict[Key, Ours]:
 
 
 def _rows(entry: Experiment, run: Study | None) -> pd.DataFrame:
-    """The rows of an experiment, and those of others that its declared procedures name."""
+    """The stored rows of an experiment, with those of a run in their place."""
     if run and run.alone:
         return run.results if run.entry.id == entry.id else read_results(entry.id).iloc[:0]
     rows = read_results(entry.id)
@@ -123,10 +123,6 @@ def _rows(entry: Experiment, run: Study | None) -> pd.DataFrame:
         own = pd.MultiIndex.from_frame(run.results[["dataset", "k"]].astype(str))
         stored = pd.MultiIndex.from_frame(rows[["dataset", "k"]].astype(str))
         rows = pd.concat([rows[~stored.isin(own)], run.results], ignore_index=True)
-    for one in entry.procedures:
-        if one.experiment:
-            elsewhere = read_results(one.experiment)
-            rows = pd.concat([rows, elsewhere[elsewhere["method"] == one.rows]], ignore_index=True)
     return rows
 
 
@@ -208,15 +204,14 @@ def _verdict(
         return row | {"no_test": declared.because if declared else ALONE if chance is None else ALWAYS}
     other = _declared(ours.experiment.procedures, cell, ours)
     described, by = ours, None
-    if other and other.described:
-        described, by = full.get(_key(cell)._replace(method=other.described)), ours
-    elif other:
+    if other:
         by = full.get(_key(cell)._replace(method=other.rows))
+        described = full.get(_key(cell)._replace(method=other.described)) if other.described else ours
     came_out = Result.DESCRIBED if agrees(described) else Result.OTHER if agrees(by) else Result.NOT
     row |= {"result": came_out.value, "no_test": "", "described": YES if agrees(described) else NO}
     row |= {"ours_described": _number(described.mean) if described else ""}
     if other:
-        row |= {"procedure": other.name, "by_procedure": YES if agrees(by) else NO}
+        row |= {"procedure": other.name, "by_procedure": YES if agrees(by) else NO, "chosen": other.chosen}
         row |= {"ours_procedure": _number(by.mean) if by else ""}
     return row
 
