@@ -215,6 +215,23 @@ def ledger(
 
 
 @app.command()
+def score(
+    answers: Annotated[Path, typer.Argument(metavar="ANSWERS.csv", help="Columns cell, value, and at will std, n.")],
+    out: Annotated[Path | None, typer.Option(help="A CSV file for the word of each cell.")] = None,
+) -> None:
+    """Judge your answers to the printed numbers by the rules of the ledger: agrees, differs, not a test, missing."""
+    from .ledger import score as scoring
+
+    frame = scoring.judged(scoring.answers(answers))
+    if out:
+        words = frame[[*scoring.GIVEN, "published", "answer", "result", "chance"]].rename(columns={"result": "word"})
+        words.to_csv(out, index=False, lineterminator="\n")
+    counted = scoring.counts(frame)
+    show(tuple(counted), *counted.itertuples(index=False, name=None))
+    typer.echo(scoring.LIMIT)
+
+
+@app.command()
 def data(
     action: Annotated[str, typer.Argument(metavar="list | fetch | verify | card | ship")],
     name: Annotated[str, typer.Argument(help="A data set: one of those that 'data list' shows.")] = "",

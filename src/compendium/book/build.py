@@ -20,7 +20,7 @@ from compendium import data as datasets
 from compendium import paths, records
 from compendium.catalogue import catalogue
 from compendium.ledger import page as ledger_page
-from compendium.ledger import state
+from compendium.ledger import score, state
 from compendium.ledger import table as ledger
 from evenspan.core.errors import ExecutionError, FairError
 
@@ -114,6 +114,7 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
     table = ledger.to_csv(frame)
     yield "ledger.md", ledger_page.page(frame, ledger.counts(frame)).encode()
     yield "_static/ledger.csv", table
+    yield "_static/tasks.csv", score.tasks().to_csv(index=False, lineterminator="\n").encode()
     yield "_static/ledger-rows.mjs", ledger_page.rows_script(table.decode()).encode()
 
 

@@ -81,7 +81,8 @@ Each field is one printed number. Select a field to see its row.
 
 {len(frame):,} numbers. A deviation is our number minus the published one: in per cent of the published number beside
 the result, in units of the last printed digit, and in standard deviations. The first link of a row is its permanent
-address; [how to cite a number](ch-cite).
+address; [how to cite a number](ch-cite), [what the columns of the CSV mean, and how to score numbers of your
+own](ch-ledger-data).
 
 {raw(f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>{chr(10)}{table}')}
 

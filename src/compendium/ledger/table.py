@@ -26,7 +26,7 @@ from ..store import read_results
 from ..study import Study
 from .verdicts import ALONE, ALWAYS, UNAVAILABLE, Kind, Result, Verdict, judge, passes, printed_digits
 
-#: Columns of ledger.csv.
+#: Columns of ledger.csv; ``data/columns.yml`` says what each means.
 COLUMNS = (
     "cell", "paper", "table", "dataset", "method", "metric", "k", "split", "unit", "published", "published_std",
     "printed_digits", "ours", "ours_std", "splits", "verdict", "deviation_digits", "deviation_sd", "reason",
@@ -35,6 +35,7 @@ COLUMNS = (
 )  # fmt: skip
 #: Of tested numbers: whether they agree as the paper describes, and by the named procedure.
 YES, NO = "yes", "no"
+RESULTS = tuple(one.value for one in Result)
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
 #: Files beside the published tables: what the papers claim, where they contradict themselves, and what we found.
@@ -253,12 +254,12 @@ def _printed_names(run: Study) -> list[str]:
     return [name for one in run.results["dataset"].unique() for name in run.entry.published_datasets.get(one, ())]
 
 
-def tally(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+def tally(frame: pd.DataFrame, by: Sequence[str], results: Sequence[str] = RESULTS) -> pd.DataFrame:
     """Rows of the ledger counted by result for each value of the columns ``by``; the mean of their chance agreement."""
-    kinds = pd.DataFrame({one.value: frame["result"] == one.value for one in Result})
+    kinds = pd.DataFrame({one: frame["result"] == one for one in results})
     shown = frame[list(by)].join(kinds).assign(printed=1, tested=~kinds[Result.NO_TEST.value])
     shown["chance agreement"] = pd.to_numeric(frame["chance"]).where(shown["tested"])
-    counted = ["printed", Result.NO_TEST.value, "tested", *(one.value for one in Result if one is not Result.NO_TEST)]
+    counted = ["printed", Result.NO_TEST.value, "tested", *(one for one in results if one != Result.NO_TEST.value)]
     return shown.groupby(list(by), sort=False).agg(dict.fromkeys(counted, "sum") | {"chance agreement": "mean"})
 
 
