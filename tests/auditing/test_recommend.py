@@ -80,6 +80,18 @@ def test_the_rule(concern, method, said, what):
         assert "target AUC" in answer.sentence
 
 
+@pytest.mark.parametrize(("scope", "reached", "said"), [
+    ("whole problem", 1.0, "certified optimal"), ("bound", 1.0, "certified optimal"), ("bound", 0.5, "at most 50.0%"),
+    ("last step", 1.0, "about its last step alone"),
+])  # fmt: skip
+def test_a_last_step_is_not_called_certified(scope, reached, said):
+    what = given({"PCA": 2.0, "u-FPCA": 0.5})
+    what.fits["u-FPCA", 2].estimator.certificate_ = Certificate("p", reached, 1.0, scope=scope)
+    reason = " ".join(recommend(what, "errors").reason)
+    assert said in reason
+    assert ("certified" in reason) == (said == "certified optimal")
+
+
 def test_one_answer_is_not_the_answer_to_all():
     # Same spread, means apart: errors are inconclusive, the group can be predicted nevertheless. The control: groups
     # that are dealt at random (by chance alone one of twenty effects is significant).

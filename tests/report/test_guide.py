@@ -38,14 +38,26 @@ def test_what_was_found_agrees_with_what_is_known(facts):
     for column, value, names in (
         ("needs", guide.ROWS, ["INLP", "RLACE", "MMD PCA", "Fair kernel PCA", "Iterated kernel erasure", "FKKM"]),
         ("needs", guide.MOMENTS, ["PCA", "Fair PCA", "LEACE", "Min-max loss"]),
-        ("certificate", guide.MET, ["PCA", "Fair PCA", "LEACE", "u-FPCA"]),
-        ("certificate", guide.BOUND, ["JEVD-PCA", "MMD PCA"]),
+        ("certificate", guide.WHOLE, ["PCA", "Fair PCA", "LEACE", "Min-max loss", "Robust PCA"]),
+        ("of three groups", guide.BOUND, ["Min-max loss", "Min-max error"]),
+        ("certificate", guide.BOUND, ["JEVD-PCA", "MMD PCA", "FKKM"]),
+        ("certificate", guide.STEP, ["INLP", "RLACE", "Null-it-out PCA", "Fair PCA (covariance)", "u-FPCA", "FairSC"]),
         ("certificate", guide.NONE, ["FFC", "FCA", "VFC", "Iterated kernel erasure"]),
     ):
         assert (table.loc[names, column] == value).all(), value
     assert set(table.index[table["quantities"]]) == {"Fair PCA", "Fair PCA (covariance)", "Fair kernel PCA", "LEACE"}
     # A spectral embedding, and the weights of several kernels, are of the rows that were fitted.
     assert set(table.index[~table["new rows"].astype(bool)]) == {"FairSC", "FMKKM"}
+
+
+def test_a_share_of_proved_fits_is_shown_of_no_last_step(facts):
+    shares = dict.fromkeys(facts["method"], 1.0) | {"FKKM-f": 0.5, "FMKKM (unshifted)": 1.0, "Mine": 1.0}
+    said = {name: guide.certified(name, shares) for name in [*shares, "K-means"]}
+    assert {name for name, text in said.items() if "%" in text} == {
+        *facts.query(f"certificate in ['{guide.WHOLE}', '{guide.BOUND}']")["method"], "FKKM-f", "Mine"
+    }  # fmt: skip
+    assert (said["INLP"], said["FMKKM (unshifted)"], said["VFC"], said["K-means"]) == ("last step",) * 2 + ("none", "–")
+    assert (said["LEACE"], said["FKKM-f"]) == ("whole problem, 100%", "bound, 50%")
 
 
 def test_silence_and_anything_else_are_errors_of_the_page():

@@ -14,7 +14,7 @@ from evenspan.core.errors import ConfigurationError
 
 from .. import paths
 from ..catalogue import catalogue
-from .guide import CHAPTERS
+from .guide import CHAPTERS, facts
 
 
 def page(name: str) -> str:
@@ -23,11 +23,13 @@ def page(name: str) -> str:
 
 
 def used(name: str) -> str:
-    """Where a class is derived and which experiments run it, in reStructuredText; nothing where there is neither."""
+    """Where a class is derived, which experiments run it and what its certificate is about, in reStructuredText."""
     derived = [f":doc:`/{chapter}`" for chapter in derivations(name)]
     run = [f":ref:`{experiment}`" for experiment in experiments_of(name)]
     lines = [f"Derived in {', '.join(derived)}."] * bool(derived) + [f"Run by {', '.join(run)}."] * bool(run)
-    return " ".join(lines)
+    words = facts().set_index("method")["certificate"]
+    said = [f"{words[method]} ({method})" for method in methods_of().get(name, ()) if method in words]
+    return " ".join([*lines, *[f":term:`Certificate <certificate>`: {', '.join(said)}."] * bool(said)])
 
 
 def derivations(name: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The guide: what each method takes and answers, found by trying it on one small sample, and messages that it gives."""
 
+import re
 import sys
 import textwrap
 import warnings
@@ -31,7 +32,8 @@ from ..papers.across import tables as across_tables
 KERNEL_MEANS, SHARES, LENGTHS = "means, kernel", "shares in clusters", "lengths kept"
 ANY, TWO = "any number", "two"
 MOMENTS, ROWS = "moments", "rows"
-MET, BOUND, NONE = "certified optimal", "a bound", "none"
+#: The words of certificates (``evenspan.Certificate.scope``), of no certificate, and of a closed one.
+WHOLE, BOUND, STEP, NONE, MET = "whole problem", "bound", "last step", "none", "certified optimal"
 #: Methods outside of the linear comparison, with what they make alike.
 FURTHER: Mapping[str, tuple[str, Callable[[], BaseEstimator]]] = {
     "Sparse fair PCA": ("losses", lambda: SparseFairPCA(2)),
@@ -90,24 +92,38 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
     with warnings.catch_warnings():
         for category in (FairWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
+        fitted, groups, refusal = make().fit(X, sensitive_features=two), ANY, ""
+        certificate, more = getattr(fitted, "certificate_", None), None
         try:
-            fitted, groups, refusal = make().fit(X, sensitive_features=three), ANY, ""
+            more = getattr(make().fit(X, sensitive_features=three), "certificate_", None)
         except (GroupError, ConfigurationError) as error:
-            fitted, groups, refusal = make().fit(X, sensitive_features=two), TWO, str(error)
+            groups, refusal = TWO, str(error)
         points = not hasattr(fitted, "fit_moments") or isinstance(fitted, PointsEstimator)
-    certificate = getattr(fitted, "certificate_", None)
     return {
         "class": type(fitted).__name__,
         "alike": alike,
         "groups": groups,
         "refusal": refusal,
         "needs": ROWS if points else MOMENTS,
-        "certificate": NONE if certificate is None else MET if certificate.is_optimal(1e-6) else BOUND,
+        "certificate": NONE if certificate is None else certificate.scope,
+        "of three groups": "–" if refusal else NONE if more is None else more.scope,
+        "closed": certificate is not None and certificate.is_optimal(1e-6),
         "certifies": "" if certificate is None else certificate.problem,
         "new rows": hasattr(fitted, "transform") or hasattr(fitted, "predict"),
         "quantities": "numeric_attributes" in fitted.get_params(),
         "label": "criterion" in fitted.get_params(),
     }
+
+
+def certified(method: str, shares: Mapping[str, float]) -> str:
+    """The word of a method, or of what it is a variant of, and the share of its fits that are proved optimal.
+
+    A closed certificate of the last step proves nothing of that kind. Of other methods there is the share, or a dash.
+    """
+    words = facts().set_index("method")["certificate"]
+    word = words.get(method, words.get(re.split(r" \(|-f$", method)[0], ""))
+    share = f"{shares[method]:.0%}" if method in shares and word not in (STEP, NONE) else ""
+    return ", ".join(filter(None, [word, share])) or "–"
 
 
 @contextmanager

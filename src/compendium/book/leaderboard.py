@@ -18,6 +18,7 @@ from .. import paths, records, store, study
 from ..compare import Comparison
 from ..papers.across import summary
 from ..verify import verify
+from .guide import certified
 
 LINEAR, CLUSTERS = "across-methods", "zhou2024-table"
 #: Number of components at which linear methods are compared.
@@ -113,7 +114,7 @@ def board(concern: Concern, rows: pd.DataFrame, size: int = SIZE) -> tuple[pd.Da
         "method": names, "average rank": test.ranks.map("{:.1f}".format).to_numpy(),
         "differs from the best": ["no" if name in near else "yes" for name in names],
         concern.cost: cost.reindex(names).map("{:.3f}".format).to_numpy(),
-        "fits certified": [f"{fits[name]:.0%}" if name in fits else "–" for name in names], "tables": len(tables),
+        "certificate, fits proved optimal": [certified(name, fits) for name in names], "tables": len(tables),
     })  # fmt: skip
     return found, test.critical_difference
 

@@ -119,7 +119,8 @@ def page(name: str, mine: pd.DataFrame, failed: Mapping[str, str]) -> str:
     for k in sizes:
         caption = f"{k} components" if linear else "Clusters"
         parts.append(tables.table(by_table(name, rows, k), caption=caption).data)
-    parts.append("<h2>Certificate and time</h2><p>A certificate is what the class says of its own answer.</p>")
+    said = "A certificate is what the class says of its own answer. One of the last step alone counts for none."
+    parts.append(f"<h2>Certificate and time</h2><p>{said}</p>")
     parts.append(tables.table(fits(mine), caption="Fits").data)
     lost = mine.loc[(mine["metric"] == summary.COST) & mine["value"].isna(), ["dataset", "k", "reason"]]
     whole = pd.DataFrame([(table, "all", why) for table, why in failed.items()], columns=lost.columns)

@@ -181,6 +181,8 @@ def _difference(found: Analysis, metric: str, one: str, other: str) -> tuple[flo
 
 def _certificate(found: Analysis, method: str) -> str:
     certificate = found.fits[method, found.k].estimator.certificate_
+    if certificate.scope == "last step":
+        return f"Its certificate is about its last step alone, on the training set ({certificate.problem})."
     if certificate.is_optimal(CLOSED):
         return f"It is certified optimal on the training set ({certificate.problem})."
     open_by = abs(certificate.gap) / max(abs(certificate.primal), abs(certificate.dual), np.finfo(float).tiny)

@@ -22,7 +22,7 @@ def certified(problem: str, reached: float, bound: float, gram: Gram, weight: fl
             f"{problem}: the bound {bound:.6g} is below the value reached, {reached:.6g}, so one of them is wrong. The "
             "kernel matrix has lost its digits: centre or rescale the features, or pass it in double precision."
         )
-    return Certificate(problem, reached, max(bound, reached))
+    return Certificate(problem, reached, max(bound, reached), scope="bound")
 
 
 def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int, rng: np.random.Generator) -> float:

@@ -1,6 +1,6 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -64,7 +64,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         Whether the last round moved no point.
     certificate_ : Certificate
         The trace that the clusters reach on the final weighted kernel, and an upper bound from its eigenvalues: how far
-        the clusters can be from the best for these kernel weights. It says nothing about other kernel weights.
+        the clusters can be from the best for these kernel weights, the last step. Other weights are left out.
 
     Guarantees
     ----------
@@ -124,7 +124,8 @@ class FairMultipleKernelKMeans(FairClusterer):
         weight = self.fairness_weight_ * float((gamma**2).sum(axis=0))
         value = clustered_trace(gram, self.labels_, c) - weight * self.counts_.regulariser
         problem = "trace of the weighted kernel less the weighted regulariser, over all clusterings"
-        self.certificate_ = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
+        found = certified(problem, value, deflated_bound(gram, codes, weight, c, rng), gram, weight)
+        self.certificate_ = replace(found, scope="last step")
         if not converged:
             warn_caller(f"points still moved in round {self.n_iter_}, the last. Raise max_iter.", NotConvergedWarning)
         return self

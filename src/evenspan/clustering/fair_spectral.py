@@ -165,8 +165,8 @@ class FairSpectralClustering(FairClusterer):
     constraint_residual_ : float
         Largest cosine between a column of F and a column of H.
     certificate_ : Certificate or None
-        Of the trace of :math:`H^\top (sD - L) H`, s being the largest possible eigenvalue: a proof with "null_space",
-        None with "lanczos", which may miss a copy of a repeated eigenvalue.
+        Of the trace of :math:`H^\top (sD - L) H`, s being the largest possible eigenvalue, which is the step before
+        k-means: with "null_space"; None with "lanczos", which may miss a copy of a repeated eigenvalue.
     solver_, inertia_ : str, float
         The solver taken; the sum of squared distances of the rows of H to the centres of their clusters.
 

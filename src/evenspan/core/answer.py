@@ -1,6 +1,6 @@
 r"""The answer of every linear method: a subspace, where it is attached, a certificate, and what else was learnt.
 
-A certificate is the evidence, carried by every optimised answer, of how far from optimal it can be.
+A certificate is evidence of how far from optimal an answer can be, and of what problem.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,20 @@ import numpy as np
 
 from .linalg import fix_signs, symmetrise
 
+#: What a certificate is about.
+Scope = Literal["whole problem", "bound", "last step"]
+
 
 @dataclass(frozen=True)
 class Certificate:
     """A value reached, a bound that no feasible answer can pass, and how well the constraints are met.
+
+    ``scope`` is one of three words, by the problem that the docstring of the method states:
+
+    - "whole problem": the certificate is about that problem, and the optimum is its bound;
+    - "bound": no answer to the problem passes the bound, which can be out of reach, so that a gap may stay;
+    - "last step": it is about one step alone, as a rule the last, and takes what the other steps did as given. Nothing
+      is said about the method as a whole.
 
     Parameters
     ----------
@@ -33,12 +43,13 @@ class Certificate:
         The dual point, where it is one weight for each group.
     evaluations : int, optional
         How many eigenvalue problems were solved to find it.
+    scope : {"last step", "bound", "whole problem"}
+        What is certified; "last step" says least.
 
     Examples
     --------
-    >>> reached = Certificate("largest trace over orthonormal V", primal=2.0, dual=2.5)
-    >>> reached.gap, reached.is_optimal()
-    (0.5, False)
+    >>> Certificate("largest trace over orthonormal V", primal=2.0, dual=2.5, scope="bound")
+    Certificate(bound, gap 0.5: largest trace over orthonormal V; reached 2, bound 2.5, violation 0)
     """
 
     problem: str
@@ -48,6 +59,12 @@ class Certificate:
     sense: Literal["max", "min"] = "max"
     weights: tuple[float, ...] | None = None
     evaluations: int | None = None
+    scope: Scope = "last step"
+
+    def __repr__(self) -> str:
+        found = f"reached {self.primal:.9g}, bound {self.dual:.9g}, violation {self.feasibility:.2g}"
+        weights = "" if self.weights is None else f", weights ({', '.join(f'{w:.6g}' for w in self.weights)})"
+        return f"Certificate({self.scope}, gap {self.gap:.3g}: {self.problem}; {found}{weights})"
 
     @property
     def gap(self) -> float:
@@ -55,7 +72,10 @@ class Certificate:
         return self.dual - self.primal if self.sense == "max" else self.primal - self.dual
 
     def is_optimal(self, rtol: float = 1e-9) -> bool:
-        """Whether gap and constraint violation are both below ``rtol``, the gap relative to the objective."""
+        """Whether gap and constraint violation are both below ``rtol``, the gap relative to the objective.
+
+        The answer is then optimal for ``problem``: of scope "last step", for that step alone.
+        """
         scale = max(abs(self.primal), abs(self.dual), np.finfo(float).tiny)
         return -rtol * scale <= self.gap <= rtol * scale and self.feasibility <= rtol
 
@@ -118,7 +138,9 @@ def affine(X: np.ndarray, A: np.ndarray, offset: np.ndarray) -> np.ndarray:
     return X @ A - offset @ A
 
 
-def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: float = 0.0) -> Certificate:
+def ky_fan_certificate(
+    H: np.ndarray, A: np.ndarray, problem: str, feasibility: float = 0.0, *, scope: Scope = "last step"
+) -> Certificate:
     r"""Certify that the columns of A span a leading eigenspace of the symmetric H.
 
     The largest trace of :math:`A^\top H A` over orthonormal A with k columns has the dual
@@ -145,8 +167,8 @@ def ky_fan_certificate(H: np.ndarray, A: np.ndarray, problem: str, feasibility: 
     theta = symmetrise(A.T @ H @ A)
     primal = float(np.trace(theta))
     if k == m:
-        return Certificate(problem, primal, float(np.trace(H)), feasibility)
+        return Certificate(problem, primal, float(np.trace(H)), feasibility, scope=scope)
     t = float(np.linalg.eigvalsh(theta)[0])
     M = A @ (theta - t * np.eye(k)) @ A.T
     t_feasible = max(t, float(np.linalg.eigvalsh(symmetrise(H - M))[-1]))
-    return Certificate(problem, primal, k * t_feasible + float(np.trace(M)), feasibility)
+    return Certificate(problem, primal, k * t_feasible + float(np.trace(M)), feasibility, scope=scope)

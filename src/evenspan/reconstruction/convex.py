@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from ..core.answer import Certificate, ky_fan_certificate
+from ..core.answer import Certificate, Scope, ky_fan_certificate
 from ..core.errors import ConfigurationError, FairWarning
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
@@ -157,17 +157,21 @@ def solve_convex(
     return ConvexAnswer(X, V[:, :k], values, certificate, status, found.iterations, found.state)
 
 
+#: Where X is a projector, the components are the answer to the program.
+WHOLE: Scope = "whole problem"
+
+
 def _mean_exact(A, f, size, k, delta) -> ConvexAnswer:
     """The mean constraint alone, which an eigenspace or one multiplier solves."""
     if size and delta == 0:
         N = complement(f[:, None])
         _, inner = top_eigenspace(N.T @ A @ N, k)
         # tr X f f' = 0 forces X f = 0 for a positive semidefinite X, so nothing outside N is feasible.
-        certificate = ky_fan_certificate(N.T @ A @ N, inner, "<A, X> over the fantope, X f = 0")
+        certificate = ky_fan_certificate(N.T @ A @ N, inner, "<A, X> over the fantope, X f = 0", scope=WHOLE)
         return _of_projector(N @ inner, certificate)
     _, V = top_eigenspace(A, k)
     if float(np.linalg.norm(V.T @ f)) <= delta:
-        return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope"))
+        return _of_projector(V, ky_fan_certificate(A, V, "<A, X> over the fantope", scope=WHOLE))
     return _one_multiplier(A, f / size, k, (delta / size) ** 2)
 
 
@@ -184,6 +188,7 @@ def _one_multiplier(A: np.ndarray, unit: np.ndarray, k: int, share: float) -> Co
         size * float(joint.traces[0] - (found.value - sin * (1.0 - share)) / cos),
         feasibility=max(float(((V.T @ unit) ** 2).sum(axis=0)) - share, 0.0),
         evaluations=joint.evaluations,
+        scope=WHOLE,
     )
     return _of_projector(V, certificate)
 
@@ -245,7 +250,8 @@ class ConvexFairPCA(ReconstructionEstimator):
     group_errors_, group_losses_ : ndarray of shape (2,)
         Mean squared reconstruction error and loss of each group, about the overall mean.
     certificate_, subspace_ : Certificate and FairSubspace
-        Value of X and an upper bound on the relaxation; the answer by itself.
+        Value of X and an upper bound on the relaxation: the whole problem where X is a projector, with ``covariance``
+        a step, since the components are another answer than X. The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (2,)
         The groups seen in ``fit``.
     converged_, n_iter_ : bool and int

@@ -101,8 +101,9 @@ class DisparityFairPCA(ReconstructionEstimator):
     group_errors_, group_losses_ : ndarray of shape (2,)
         Mean squared reconstruction error and loss of each group, about the overall mean.
     certificate_, subspace_ : Certificate and FairSubspace
-        The mean error over all rows, and the least that a projection with at most this difference can have;
-        ``feasibility`` is how far the constraint is exceeded, relative to the cap. The answer by itself.
+        The mean error over all rows, and the least that a projection with at most this difference can have: the last
+        step, the difference being given. ``feasibility`` is how far the constraint is exceeded, relative to the cap.
+        The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (2,)
         The groups seen in ``fit``.
     converged_, n_iter_ : bool and int

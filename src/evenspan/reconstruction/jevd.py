@@ -84,7 +84,7 @@ class JEVDPCA(ReconstructionEstimator):
         Whether the joint diagonalisation did, and its steps.
     certificate_, subspace_ : Certificate and FairSubspace
         The largest loss of the groups and a lower bound on that of any projection of rank k: the gap is the certified
-        distance from fair PCA. The answer by itself.
+        distance from fair PCA. It is no bound on C. The answer by itself.
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
 
@@ -152,7 +152,8 @@ class JEVDPCA(ReconstructionEstimator):
         }
         relaxed = relax(matrices, k, best_kept(matrices, k))
         problem, worst = f"largest loss of the groups over projectors of rank {k}", float(losses(matrices, V).max())
-        return V, Certificate(problem, worst, relaxed.bound, 0.0, "min", tuple(relaxed.weights.tolist())), learnt
+        weights = tuple(relaxed.weights.tolist())
+        return V, Certificate(problem, worst, relaxed.bound, 0.0, "min", weights, scope="bound"), learnt
 
 
 def _what_happened(found: JointDiagonalisation, mode: str) -> str:

@@ -77,7 +77,8 @@ def solve_min_max(
     dual = value / direction.sum(axis=0) - weights @ own
     problem = f"largest {objective} of the two groups over projectors of rank {k}"
     primal = float((joint.pair(V) - own).max(axis=0))
-    return V, Certificate(problem, primal, float(dual), 0.0, "min", tuple(weights.tolist()), joint.evaluations)
+    weights, scope = tuple(weights.tolist()), "whole problem"
+    return V, Certificate(problem, primal, float(dual), 0.0, "min", weights, joint.evaluations, scope)
 
 
 def solve(
@@ -100,7 +101,7 @@ def solve_nested(
         offsets = criteria_offsets(matrices, j, objective) - kept(matrices, V)
         v, certificate = solve(left, 1, objective, offsets)
         problem = f"largest {objective} with {j} components, {j - 1} of them given"
-        certificates.append(replace(certificate, problem=problem))
+        certificates.append(replace(certificate, problem=problem, scope="last step"))
         V = np.hstack([V, Z @ v])
     return V, tuple(certificates)
 
@@ -165,7 +166,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
     objective_ : float
         The largest loss or error.
     certificate_, subspace_ : Certificate and FairSubspace
-        The value reached, the dual bound and the dual weights of the groups; the answer by itself.
+        The value reached, the dual bound and the dual weights of the groups: the whole problem for two groups, a bound
+        for more, and with ``nested``. The answer by itself.
     component_certificates_ : tuple of Certificate
         Of ``nested``: one for each component, about the best component beside those before it.
     group_labels_, group_counts_ : ndarray of shape (G,)
@@ -213,9 +215,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
         V, certificate = solve(matrices, k, self.objective)
         if self.nested:
             V, parts = solve_nested(matrices, k, self.objective)
-            certificate = replace(
-                certificate, primal=parts[-1].primal, evaluations=sum(one.evaluations for one in parts)
-            )
+            used = sum(one.evaluations for one in parts)
+            certificate = replace(certificate, primal=parts[-1].primal, evaluations=used, scope="bound")
             learnt = {"component_certificates_": parts, "converged_": all(one.is_optimal(1e-6) for one in parts)}
         else:
             learnt = {"converged_": certificate.is_optimal(1e-6)}

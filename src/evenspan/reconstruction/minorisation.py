@@ -234,5 +234,5 @@ class SparseFairPCA(ReconstructionEstimator):
         V, learnt = ascend(variances_kept(matrices, offsets), starts, size, self.penalty, self.tol, self.max_iter)
         worst, price = float((offsets - kept(matrices, V)).max(axis=0)), self.penalty * float(np.abs(V).sum())
         problem = f"largest {self.objective} of the groups and price of the loadings over projectors of rank {k}"
-        certificate = Certificate(problem, worst + price, bound.dual + self.penalty * k, 0.0, "min")
+        certificate = Certificate(problem, worst + price, bound.dual + self.penalty * k, 0.0, "min", scope="bound")
         return V, certificate, learnt | {"objective_": worst}

@@ -186,4 +186,4 @@ def solve_multi_criteria(
             break
     problem = f"largest {objective} of the groups over projectors of rank {k}"
     weights = tuple(float(w) for w in relaxed.weights)
-    return Q @ V, Certificate(problem, reached, relaxed.bound, 0.0, "min", weights, relaxed.evaluations)
+    return Q @ V, Certificate(problem, reached, relaxed.bound, 0.0, "min", weights, relaxed.evaluations, "bound")

@@ -119,6 +119,7 @@ class OutlierRobustFairPCA(PointsEstimator):
             f"least mean length kept of a group over projectors of rank {k}",
             least,
             float(np.sqrt(max(-bound.dual, 0.0))),
+            scope="bound",
         )
         measured = {"group_errors_": errors(matrices, V), "group_losses_": losses(matrices, V)}
         return Answer(

@@ -124,7 +124,7 @@ class RobustFairPCA(ReconstructionEstimator):
     converged_, n_iter_ : bool and int
         Whether the certificate's gap is closed, to 1e-6 of the objective; steps, or eigenvalue problems solved.
     certificate_ : Certificate
-        The objective reached and a lower bound.
+        The objective reached and a lower bound: the whole problem with the exact solver, a bound for the descent.
 
     Guarantees
     ----------
@@ -205,4 +205,4 @@ def certified(matrices, V: np.ndarray, shares, balls, penalty: float) -> Certifi
     else:
         dual, weights, evaluations = lower_bound(matrices, k, f, V)
     value, slip = float(f.value(errors(matrices, V))), float(np.abs(V.T @ V - np.eye(k)).max(initial=0.0))
-    return Certificate(PROBLEM, value, dual, slip, "min", tuple(float(w) for w in weights), evaluations)
+    return Certificate(PROBLEM, value, dual, slip, "min", tuple(float(w) for w in weights), evaluations, "bound")

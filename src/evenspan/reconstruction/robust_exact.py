@@ -236,5 +236,6 @@ def solve_exact(
         sense="min",
         weights=(cos(found.angle) / total, sin(found.angle) / total),
         evaluations=joint.evaluations - before,
+        scope="whole problem",
     )
     return V, certificate

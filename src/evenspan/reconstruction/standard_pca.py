@@ -26,7 +26,7 @@ def principal_subspace(moments: GroupMoments, k: int, *, center: str = "overall"
     H = moments.scatter if center == "overall" else moments.second_moment
     _, V = top_eigenspace(H, k)
     mean = moments.mean if center == "overall" else np.zeros(moments.d)
-    return FairSubspace(V, mean, ky_fan_certificate(H, V, "trace of V'SV over orthonormal V"))
+    return FairSubspace(V, mean, ky_fan_certificate(H, V, "trace of V'SV over orthonormal V", scope="whole problem"))
 
 
 @parameterised

@@ -88,7 +88,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
     constraint_rank_, certificate_, group_labels_, group_counts_ : as in ``FairPCA``
-        With landmarks or ``match="covariance"`` the certificate is about what these leave.
+        With landmarks or ``match="covariance"`` the certificate is about the last step, in what these leave.
 
     Guarantees
     ----------
@@ -200,6 +200,8 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.eigenvalues_ = weights @ fair.subspace_.apply(T) ** 2
         for name in ("constraint_rank_", "certificate_", "group_labels_", "group_counts_"):
             setattr(self, name, getattr(fair, name))
+        if len(anchors) < len(rows):
+            self.certificate_ = replace(self.certificate_, scope="last step")
         return self
 
     def transform(self, X):

@@ -1,7 +1,7 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -91,7 +91,7 @@ class FairPCA(SubspaceEstimator):
     components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
         As in ``StandardPCA``: orthonormal rows, by decreasing eigenvalue.
     certificate_ : Certificate
-        Objective, upper bound and constraint residual. With ``match="covariance"`` it certifies the second step only.
+        Objective, upper bound and constraint residual: of the whole problem, of ``match="covariance"`` the last step.
     constraint_rank_ : int
         The number r of directions that the constraints remove.
     standard_subspace_ : FairSubspace
@@ -170,14 +170,16 @@ class FairPCA(SubspaceEstimator):
         R = fair_basis(constraints, size)
         removed = groups.d - R.shape[1]
         k = require_components(self.n_components, R.shape[1], groups.d, f" less {removed} removed by the constraints")
-        problem = "trace of U'SU over orthonormal U with equal group means"
+        problem, scope = "trace of U'SU over orthonormal U with equal group means", "whole problem"
         if self.match == "covariance":
             kept = max(k, int(self.covariance_fraction * groups.d))
             if kept < R.shape[1]:
                 disagreement = covariance_disagreement(groups, R)
                 R = R @ smallest_eigenspace(disagreement, kept, preference=R.T @ S @ R)
+                scope = "last step"
                 problem += f", inside the {kept} directions in which the group covariances disagree least"
         U, certificate = best_inside(S, R, k, problem, constraints, size if size > 0 else 1.0)
+        certificate = replace(certificate, scope=scope)
         learnt = {"constraint_rank_": removed, "standard_subspace_": None}
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)

@@ -259,7 +259,7 @@ def _certify(F, G, S: np.ndarray, C: np.ndarray, kept: np.ndarray | None) -> Cer
     if kept is not None:
         problem += " and keep that with the target"
     if not C.shape[1]:
-        return Certificate(problem, 0.0, 0.0, sense="min")
+        return Certificate(problem, 0.0, 0.0, sense="min", scope="whole problem")
     kept = C[:, :0] if kept is None else kept
     unit = F / np.linalg.norm(F)  # of the length of what is kept, whatever the unit of the features
     known = np.hstack([unit, kept])
@@ -269,4 +269,5 @@ def _certify(F, G, S: np.ndarray, C: np.ndarray, kept: np.ndarray | None) -> Cer
     spoilt = np.linalg.norm(F @ (G.T @ kept))
     primal = float(np.trace((F.T @ F) @ (G.T @ (S @ G))))
     dual = 2.0 * float(np.trace(F.T @ unit @ M[: C.shape[1]])) - primal
-    return Certificate(problem, primal, dual, float(max(residual, left, spoilt)), sense="min")
+    missed = float(max(residual, left, spoilt))
+    return Certificate(problem, primal, dual, missed, sense="min", scope="whole problem")

@@ -195,6 +195,7 @@ class MMDFairPCA(PointsEstimator):
             float(np.trace(V.T @ C @ V)),
             float(values.sum(axis=0)),
             feasibility=max(learnt["mmd2_"] - self.tol, 0.0),
+            scope="bound",
         )
         V = V if basis is None else basis @ V
         return Answer(FairSubspace(V, moments.mean, certificate), learnt | {"bandwidth_": bandwidth})

@@ -1,6 +1,6 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -164,7 +164,8 @@ class NullItOutPCA(SubspaceEstimator):
     gap_directions_ : ndarray of shape (m, d)
         What is removed for the gap matrices of all comparisons, one after the other.
     certificate_ : Certificate
-        Captured sum of squares, its upper bound given the removed directions, and the constraint residual.
+        Captured sum of squares, its upper bound given the removed directions, and the constraint residual: the last
+        step, and the whole problem where no gap direction is removed.
 
     Guarantees
     ----------
@@ -228,6 +229,8 @@ class NullItOutPCA(SubspaceEstimator):
         d, r = U.shape
         k = require_components(self.n_components, d - r, d, f" less {r} removed directions")
         V, certificate = constrained_components(S, U, k)
+        if not directions:  # equal means are all that is asked, and no choice was made before
+            certificate = replace(certificate, scope="whole problem")
         gaps = np.hstack(directions).T if directions else np.zeros((0, d))
         return Answer(FairSubspace(V, point, certificate), {"nullified_": U.T, "gap_directions_": gaps})
 
