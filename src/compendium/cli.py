@@ -194,14 +194,18 @@ def submit(
 @app.command()
 def ledger(
     check: Annotated[bool, typer.Option("--check", help="Fail if the committed ledger is out of date.")] = False,
+    history: Annotated[bool, typer.Option("--history", help="Also what earlier ledgers counted; needs git.")] = False,
 ) -> None:
     """Judge every published number: write the ledger and the counts of README.md, and say them in one sentence."""
     from . import paths, records
+    from .ledger import history as earlier
     from .ledger import state, table
 
     frame = table.ledger()
     counts = table.counts(frame)
     made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts)}
+    for name, counted in (earlier.from_git() if history else {}).items():
+        made[earlier.folder() / f"{name}.csv"] = counted.to_csv(index=False, lineterminator="\n").encode()
     for path, content in made.items():
         if check and (not path.is_file() or path.read_bytes() != content):
             raise ResultError(
