@@ -1,8 +1,8 @@
 """The linear methods that are compared and audited: what each asks to be equal, how it is made and drawn.
 
-One row a method, by family and in the order of legends, with one setting that was fixed before any result was seen.
-Errors and losses are about the overall mean, the point that every answer subtracts and the judge reconstructs from.
-Elsewhere settings are those of the library or of the paper:
+One row a method, by family and in the order of legends, with one setting for all tables. Errors and losses are about
+the overall mean, the point that every answer subtracts and the judge reconstructs from. Elsewhere settings are those
+of the library or of the paper:
 
 - the penalty of the robust method is 1 and its radius parameter 0.1, and 0 for a second row without ambiguity;
 - the convex relaxation bounds the distance of the means by 0.1 standardised units, the value of the published tables.

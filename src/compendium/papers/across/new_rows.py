@@ -1,7 +1,7 @@
 """How often bounds on the gaps in the population hold, and how loose they are: tables as populations that are known.
 
-A sample is half as many rows, drawn with replacement. Level, draws, blocks and methods were fixed before any coverage
-was seen. Controls: the sample's own gap, and for errors the standard errors that normal rows would have.
+A sample is half as many rows, drawn with replacement. Controls: the sample's own gap, and for errors the standard
+errors that normal rows would have.
 """
 
 import warnings

@@ -1,9 +1,9 @@
-"""The comparison of all linear methods: tables, one preparation, one split, the methods fitted, and one evaluation.
+"""The comparison of linear methods: tables, one preparation, one split, the methods fitted, and one evaluation.
 
-All was fixed before any result was seen. The sensitive attribute and the label are not features; columns that are
-constant on the training part are dropped, each other one is centred and scaled by its training part, all groups
-together. An answer maps a point x to ``t = B'(x - m)`` and back to ``m + V t``; B = V but for LEACE. A group's loss is
-its error less that of the best k directions for it, fitted to its training rows: held out it can be negative.
+The sensitive attribute and the label are not features; columns that are constant on the training part are dropped,
+each other one is centred and scaled by its training part, all groups together. An answer maps a point x to
+``t = B'(x - m)`` and back to ``m + V t``; B = V but for LEACE. A group's loss is its error less that of the best k
+directions for it, fitted to its training rows: held out it can be negative.
 """
 
 import time
