@@ -20,7 +20,7 @@ from .catalogue import Experiment, catalogue
 from .compare import Comparison
 from .engine import inspect_study
 from .ledger import state, table
-from .ledger.claims import claims
+from .ledger.claims import ANSWERS, SIDES, claims
 from .ledger.verdicts import Result
 from .study import duration, fetch_data_of
 from .workers import Job
@@ -153,9 +153,11 @@ def _table(
             tell(f"DIFFERS: {name}, {unit}: {one.outside} of {one.rows} numbers, most at {one.where}")
     for why, count in Counter(f"{unit[0]}: {one.reason.splitlines()[0]}" for unit, one in failed.items()).items():
         tell(f"Not computed: {why} ({count} unit{'s' if count > 1 else ''})")
-    changed = now.answers.set_index("id").join(before.answers.set_index("id")["answer"].rename("stored"))
-    for name, row in changed[changed["answer"] != changed["stored"]].iterrows():
-        tell(f"Claim {name}: {row['answer']}, stored: {row['stored']} ({row['evidence']})")
+    known = before.answers.set_index("id")
+    for row in now.answers.to_dict("records"):
+        for side, words in SIDES.items():
+            if row[side] != (stored := known.at[row["id"], side]):
+                tell(f"Claim {row['id']}, {words}: {row[side]}, stored: {stored} ({row['evidence']})")
     outside = sum(one.outside for one in compared.values())
     total = sum(one.rows for one in compared.values())
     rows = [("", "this run", "stored")]
@@ -163,9 +165,10 @@ def _table(
     rows += [("  differ", f"{outside:,}", ""), ("units not computed", f"{len(failed):,}", "")]
     shown = [("printed", "printed numbers"), *((one.value, f"  {one.value}") for one in Result)]
     rows += [(text, f"{now.words[name]:,.0f}", f"{before.words[name]:,.0f}") for name, text in shown]
-    counts = [state.claim_counts(side.answers).loc["all"] for side in (now, before)]
-    for name in counts[0].index:
-        text = "claims" if name == "claims" else f"  {name}"
-        rows.append((text, *(f"{one[name]}" for one in counts)))
+    mine, stored = (state.claim_counts(side.answers).loc["all"] for side in (now, before))
+    mine = mine.reindex(stored.index, fill_value=0)
+    for side in stored.index:
+        named = [(f"claims {SIDES[side]}", "claims"), *((f"  {name}", name) for name in ANSWERS)]
+        rows += [(text, f"{mine.at[side, name]}", f"{stored.at[side, name]}") for text, name in named]
     bad = outside or any(not one.no_data for one in failed.values())
     return rows, 1 if bad else 0 if compared else 3

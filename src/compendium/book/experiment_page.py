@@ -22,7 +22,7 @@ from .. import data as datasets
 from .. import store
 from ..catalogue import Experiment, Scalar
 from ..edits import RUNS_UNITS
-from ..ledger.claims import badge, claims, registered
+from ..ledger.claims import SIDES, badge, claims, registered
 from ..ledger.page import raw, slug
 from ..ledger.table import ledger, tally
 from ..ledger.verdicts import Result
@@ -184,10 +184,11 @@ def takeaway(entry: Experiment, execution: str) -> str:
     if entry.published or entry.paper == "compendium":
         return ""
     mine = claims(sorted(claim for claim, (where, _) in registered().items() if where == entry.id))
-    answers = (
-        f"<li>{html.escape(row['claim'])} ({row['id']}) {badge(row['answer'])}</li>" for row in mine.to_dict("records")
-    )
-    return f'<ul class="takeaway">{"".join(answers)}</ul>\n' if len(mine) else ""
+    answers = []
+    for row in mine.to_dict("records"):
+        given = (f"{name} {badge(row[side])}" for side, name in SIDES.items() if row[side])
+        answers.append(f"<li>{html.escape(row['claim'])} ({row['id']}) {', '.join(given)}</li>")
+    return f'<ul class="takeaway">{"".join(answers)}</ul>\n' if answers else ""
 
 
 def _said(entry: Experiment, execution: str, cells: list[NotebookNode]) -> str:
