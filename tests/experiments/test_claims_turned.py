@@ -192,6 +192,7 @@ PAGES = [
                 NOT_SO,
             ),
             Turn("R02", "np.trace(W.T @ middle @ W) / n)", "np.trace(W.T @ middle @ W) / (n - 1))", HOLDS, NOT_SO),
+            Turn("R19", "(X @ W).var(axis=0).sum()", "(X @ W).var(axis=0, ddof=1).sum()", HOLDS, NOT_SO),
             Turn(
                 "R03",
                 "rng.uniform(0.0, 3.0, size=(2, d))",
@@ -215,7 +216,6 @@ PAGES = [
                 NOT_SO,
             ),
         ],
-        open="R19",
     ),
     Page(
         "lee2023-theorems",
@@ -335,7 +335,7 @@ PAGES = [
     ),
     Page(
         "vu2022-pareto",
-        {"k": 1, "seeds": 1},
+        {"k": 3, "seeds": 1},
         [
             Turn("V26", '"FairPCA": (methods.weights_operator, rates)', PCA.format("FairPCA"), IN_PART, NOT_SO),
             Turn("V26", CONVEX, PCA.format("CFPCA-Mean Con."), IN_PART, NOT_SO),

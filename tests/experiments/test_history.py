@@ -1,4 +1,4 @@
-"""The history of the rules: the committed counts are those of the ledgers of the time, and each version judges as told."""
+"""The history of the rules: the committed counts are those of ledgers of the time; each version judges as told."""
 
 import subprocess
 
