@@ -175,6 +175,17 @@ def test_claims_are_open_until_an_experiment_answers(toy_checkout):
         claims.claims(["K02"])
 
 
+def test_beside_an_answer_stands_how_many_of_its_printed_numbers_agree(real):
+    """Of R17 those of NPHA alone; of V24 both those as described and those of the released program."""
+    tested, found = real[real["result"] != "not a test"], claims.claims(["R17", "V24"]).set_index("id")["agreement"]
+    some = tested.query("dataset == 'NPHA' and method == 'JevdPCA' and metric in ('R.E.', 'V.E.')")
+    assert f"JevdPCA {(some['described'] == 'yes').sum()} of {len(some)}" in found["R17"]
+    some = tested.query("paper == 'vu2022' and method == 'FairPCA' and metric in ('ARE', 'ABDiff')")
+    program, described = found["V24"].split("; ")
+    for words, column in ((program, "by_procedure"), (described, "described")):
+        assert f"FairPCA {(some[column] == 'yes').sum()} of {len(some)}" in words
+
+
 def test_a_claim_or_a_cell_belongs_to_one_experiment(finished):
     path = paths.root() / "experiments.yml"
     path.write_text(path.read_text() + path.read_text().replace("toy-table:", "again:"))
