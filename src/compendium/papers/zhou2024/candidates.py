@@ -1,15 +1,12 @@
-"""How candidates for what the slides leave open are scored: each is one setting for Table 1 of a whole data set.
+"""How candidates for what the slides leave open are scored, each one setting for Table 1 of a data set.
 
-A candidate is a *setting*, which says where the numbers of each method come from, a way to report several starts, and a
-definition of each measure; none of it is free by method. A number is explained if it agrees by the rule of the ledger.
-The control gives the printed columns to other methods and repeats the whole search.
-
-A *lead* is a method or a measure with numbers that the fixed setting does not give, of which one candidate explains at
-least the share that the ledger asks of a column, more than in any shuffle, and at least twice the mean of all shuffles.
+A candidate is a setting, which says where the numbers of each method come from, a way to report several starts, and a
+definition of each measure; none of it is free by method. The notebook has the rule.
 """
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -36,6 +33,7 @@ DEFINITIONS = {
 PLACES = np.repeat(METRICS, [len(DEFINITIONS[metric]) for metric in METRICS])
 #: In how many ways a setting is read.
 READINGS = len(REPORTS) * math.prod(map(len, DEFINITIONS.values()))
+FIRST = [int(np.argmax(metric == PLACES)) for metric in METRICS]
 SHUFFLES, SEED = 200, 20242
 
 
@@ -58,9 +56,10 @@ def measures(counts: JointCounts) -> list[float]:
 
 def reported(values: np.ndarray) -> np.ndarray:
     """By the ``REPORTS``: means of values (starts, definitions) and their deviations, which one start has not."""
-    best, spread = int(np.nan_to_num(values[:, 0]).argmax()), np.where(np.ptp(values, axis=0), values.std(axis=0), 0.0)
-    single = [values[best], values.max(axis=0)]
-    return np.array([(values.mean(axis=0), spread), *((one, np.zeros_like(one)) for one in single)])
+    best, noise = int(np.nan_to_num(values[:, 0]).argmax()), np.ptp(values, axis=0) < 1e-12  # of sums in another order
+    spread = np.where(noise, 0.0, values.std(axis=0))
+    single = [(one, np.zeros_like(one)) for one in (values[best], values.max(axis=0))]
+    return np.array([(values.mean(axis=0), spread), *single])
 
 
 def table_of(rows: pd.DataFrame, setting: Mapping[str, str]) -> pd.DataFrame:
@@ -75,6 +74,7 @@ def agreement(rows: pd.DataFrame, settings: Mapping[str, Mapping[str, str]], pri
     rules, found = rule_file(), {}
     columns = printed.loc[list(METHODS), PLACES].to_numpy()
 
+    @cache
     def agrees(theirs: float, ours: float, spread: float, starts: int) -> bool:
         given = {"rules": rules, "digits": 3, "our_std": spread or None, "draws": (starts, None)}
         return bool(np.isfinite([theirs, ours]).all()) and passes(judge(f"{theirs:g}", ours, **given).kind)
@@ -103,8 +103,7 @@ def search(agreed: np.ndarray, settings: Mapping) -> pd.DataFrame:
     n, rng, share = len(METHODS), np.random.default_rng(SEED), float(rule_file().column["agree"])
     own, drawn = np.arange(n), (rng.permutation(n) for _ in range(100 * SHUFFLES))
     orders = [order for order in drawn if (order != own).all()][:SHUFFLES]
-    first = [list(PLACES).index(metric) for metric in METRICS]
-    fixed = np.array([agreed[0, i, 0, first, i] for i in own])
+    fixed = np.array([agreed[0, i, 0, FIRST, i] for i in own])
     whole = np.ones(fixed.shape)
     asked = {"whole table": whole, "open numbers": ~fixed * whole}
     asked |= {name: whole * (own == i)[:, None] for i, name in enumerate(METHODS) if not fixed[i].all()}
