@@ -94,6 +94,7 @@ SETTINGS = {
     "zhou2024-multiple": KINDS | {"seeds": 2, "rounds": 3},
     "zhou2024-tradeoff": {"dataset": "made", "weights": "0, 1", "sweeps": 2, "seeds": 2},
     "zhou2024-kernels": KINDS,
+    "zhou2024-candidates": KINDS | {"kernels": "7", "seeds": 1},
     "zhou2024-theorems": {"claims": "Z02, Z04", "seed": 1},
     "lee2023-table": WHO | {"k": 3, "directions": "0, 2", "splits": 1},
     "lee2023-learnability": {

@@ -3,10 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import normalized_mutual_info_score
 
+from compendium.catalogue import experiment
 from compendium.data.clustering import load_clustering
+from compendium.ledger.table import NO, ledger
+from compendium.papers.zhou2024 import candidates, readings, tradeoff
 from compendium.papers.zhou2024 import protocol as zhou2024
-from compendium.papers.zhou2024 import tradeoff
 from compendium.papers.zhou2024.protocol import JointCounts, evaluate_clustering
 from evenspan.clustering import KernelKMeans
 from evenspan.clustering.kernels import DenseGram
@@ -134,3 +137,61 @@ def test_the_empirical_term_is_the_mean_squared_distance_in_the_fair_kernel(case
     distances = np.diagonal(fair)[:, None] + np.diagonal(fair) - 2.0 * fair
     assert distances.max() <= found.loc[weight, "largest possible"]
     assert (np.diff(found["excess"]) > 0).all()
+
+
+def test_definitions_of_measures_are_those_of_their_names():
+    y, labels, groups = np.random.default_rng(4).integers(4, size=(3, 200))
+    counts = JointCounts.from_labels(y, labels, groups)
+    names = [(metric, name) for metric, of in candidates.DEFINITIONS.items() for name in of]
+    found = dict(zip(names, candidates.measures(counts), strict=True))
+    released, sizes = evaluate_clustering(counts), counts.group_by_cluster
+    for metric, names in candidates.DEFINITIONS.items():
+        assert found[metric, names[0]] == pytest.approx(released[metric], rel=1e-12)
+    for name, of in zip(candidates.DEFINITIONS["NMI"], ("max", "arithmetic", "geometric", "min"), strict=True):
+        assert found["NMI", name] == pytest.approx(normalized_mutual_info_score(y, labels, average_method=of), rel=1e-9)
+    assert found["ACC", "many to one"] == sum(np.bincount(y[labels == k]).max() for k in range(4)) / 200
+    assert found["Bal", "mean of clusters"] == pytest.approx(np.mean(sizes.min(axis=0) / sizes.max(axis=0)))
+    ratios = (sizes / sizes.sum(axis=0)) / (sizes.sum(axis=1) / 200)[:, None]
+    assert found["Bal", "shares against all rows"] == pytest.approx(np.minimum(ratios, 1 / ratios).min())
+
+
+def test_a_search_finds_the_setting_that_made_a_table_and_nothing_in_columns_of_other_methods(cells_of):
+    """The table of another setting, rounded as print is; with its columns moved to other methods it is not found."""
+    space = cells_of("zhou2024-candidates", again=False)
+    rows, settings = space["results"], space["SETTINGS"]
+    made = next(name for name in settings if name.startswith("features columns standardised; kernel 7, not centred"))
+    printed = candidates.table_of(rows, settings[made])
+    moved = pd.DataFrame(np.roll(printed.to_numpy(), 3, axis=0), printed.index, printed.columns)
+    found, control = (
+        candidates.search(candidates.agreement(rows, settings, one), settings)
+        .set_index("numbers of")
+        .loc["whole table"]
+        for one in (printed, moved)
+    )
+    assert found["best candidate"] == 32 > found["as fixed"]
+    assert (found["lead"], control["lead"]) == ("yes", "no")
+    assert control["best candidate"] < 0.9 * 32
+
+
+@pytest.mark.parametrize(("dataset", "name", "leads"), [("jaffe", "Jaffe", []), ("mnist_usps", "MNIST-USPS", ["FKKM"])])
+def test_open_numbers_are_those_of_the_ledger_and_leads_what_the_page_says(dataset, name, leads, cells_of):
+    space = cells_of("zhou2024-candidates", again=False, **experiment("zhou2024-candidates").executions[dataset])
+    printed = readings.printed().query("dataset == @dataset").pivot(index="method", columns="metric", values="mean")
+    settings, methods = space["SETTINGS"], list(readings.METHODS)
+    agreed = candidates.agreement(space["results"], settings, printed)
+    fails = [~agreed[0, i, 0, candidates.FIRST, i] for i in range(8)]
+    fails = pd.DataFrame(fails, methods, zhou2024.METRICS).stack()
+    cells = ledger()
+    cells = cells[(cells["paper"] == "zhou2024") & (cells["dataset"] == name) & (cells["described"] == NO)]
+    assert set(zip(cells["method"], cells["metric"], strict=True)) == set(fails[fails].index)
+    found = candidates.search(agreed, settings).set_index("numbers of")
+    assert list(found.index[found["lead"] == "yes"]) == leads
+    spectral = found.loc[found.index.isin(["SC", "FairSC"])]
+    assert (spectral["best candidate"] < 2.0 * spectral["shuffled, mean"]).all()
+    for lead in leads:  # the same kernel does not give KKM and FKKM-f
+        own = space["results"][
+            space["results"]["variant"] == settings[found["best setting"][lead].rpartition("; ")[0]][lead]
+        ]
+        means = own.pivot_table(index="method", columns="metric", values="value")
+        off = (means - printed).abs()[["ACC", "NMI"]].max(axis=1)
+        assert off[lead] < 0.012 < 0.02 < min(off["KKM"], off["FKKM-f"])
