@@ -22,7 +22,7 @@ def study(dataset: str, k: int) -> Study:
 
 
 def test_every_answer_carries_a_mark_of_the_style_sheet():
-    markup = tables.claim_table(study("adult", 10), ["Z10", "Z11", "K16"]).data
+    markup = tables.claim_table(study("adult", 10), ["R04", "Z11", "K16"]).data
     assert {"verdict-not", "verdict-no_test"} <= classes(markup) <= KNOWN
     assert re.search(r'class="verdict verdict-not">does not hold<', markup)
 
