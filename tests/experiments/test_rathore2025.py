@@ -133,7 +133,7 @@ def test_a_known_column_is_a_lead_and_its_controls_are_not():
 
     rows = pd.DataFrame(candidates.counted(three, ["obesity"], 5, 0)).assign(task="three")
     found = candidates.best(rows, "JevdPCA", "obesity").set_index("method")
-    women, men = "women, unit columns; R.E. of all rows", "men, unit columns; R.E. of all rows"
+    women, men = (f"{who}, unit columns; R.E. as total less kept" for who in ("women", "men"))
     assert found.loc[women, "equal"] == found.loc[women, "numbers"] == protocol.printed("obesity")["JevdPCA"].size
     assert men not in found.index or found.loc[men, "equal"] < found.loc[women, "equal"] / 2
     control = candidates.controls(rows, "JevdPCA", "obesity").loc["three"]

@@ -70,7 +70,8 @@ class Seen:
 
     def lengths(self, words: str, columns: list[np.ndarray], *, raw=False, slanted=True, few=False) -> Iterator[Batch]:
         """What columns W_k (d, k) give at unit length, as they are, orthonormalised, and with another R.E."""
-        unit = [W / np.linalg.norm(W, axis=0) for W in columns]
+        with np.errstate(divide="ignore", invalid="ignore"):  # a column of zeros has no unit length, and gives nothing
+            unit = [W / np.linalg.norm(W, axis=0) for W in columns]
         P = squares(unit)
         yield self.read(f"{words}, unit columns", P, few=few)
         if raw:
@@ -141,12 +142,13 @@ def _best(words: list[str], equal: np.ndarray, draws: int, column: str, key: dic
 
 
 def best(rows: pd.DataFrame, column: str, scope: str) -> pd.DataFrame:
-    """The candidates with most equal numbers of a column, over all lists."""
+    """The candidates with most equal numbers of a column; of those of a list that have the same counts the first."""
     some = rows[(rows["protocol"] == column) & (rows["dataset"] == scope) & (rows["method"] != EVERY)]
     wide = some.pivot(index=["task", "method"], columns="metric", values="value").astype(int)
     wide["equal"] = wide[list(PRINTED)].sum(axis=1)
     wide["numbers"] = len(PRINTED) * sum(table.largest for name, table in TABLES.items() if scope in (name, TOGETHER))
-    return wide.sort_values("equal", ascending=False, kind="stable").head(KEPT).reset_index().rename_axis(columns=None)
+    wide = wide.reset_index().rename_axis(columns=None).sort_values("equal", ascending=False, kind="stable")
+    return wide.drop_duplicates(wide.columns.drop("method")).head(KEPT).reset_index(drop=True)
 
 
 def controls(rows: pd.DataFrame, column: str, scope: str) -> pd.DataFrame:
