@@ -87,6 +87,7 @@ SETTINGS = {
     "vu2022-theorems": {"times": 0.05},
     "rathore2025-tables": WHO | {"max_k": 2},
     "rathore2025-origin": {"random_bases": 1},
+    "rathore2025-candidates": {"datasets": "npha", "lists": "one alpha", "draws": 1},
     "rathore2025-factorial": {"dataset": "biodeg", "max_k": 2},
     "rathore2025-theorems": {"datasets": "npha", "pairs": 2},
     "rathore2025-times": {"features": "6, 8, 12", "features_programme": "4, 5", "repetitions": 1},

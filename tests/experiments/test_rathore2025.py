@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from compendium import claim_rules, store
-from compendium.papers.rathore2025 import claims, protocol, readings, theorems, timing
+from compendium.papers.rathore2025 import candidates, claims, protocol, readings, theorems, timing
 from compendium.records import whole
 from evenspan import GroupMoments
 from evenspan.core.linalg import top_eigenspace
@@ -83,6 +83,67 @@ def test_the_search_for_sets_finds_what_brute_force_finds():
     assert found == [columns for columns in combinations(range(7), 3) if fits(columns)]
     for metric in protocol.PRINTED:
         assert (0, 2, 5) not in protocol.explaining_sets(moments, V, 3, row | {metric: row[metric] + 0.05})
+
+
+def test_a_candidate_is_read_as_the_points_give_it():
+    rng = np.random.default_rng(12)
+    X, groups = rng.normal(size=(50, 5)) + rng.normal(size=5), rng.integers(2, size=50)
+    X[:, 4] = groups
+    moments, W, Q = GroupMoments.from_data(X, groups), *rng.normal(size=(2, 5, 3))  # neither is orthonormal
+    moments = GroupMoments(moments.labels, moments.counts, moments.means, moments.scatters, tuple("abcde"))
+    seen = candidates.Seen(moments, [3], ["e"])
+    words, values = seen.read("W", *(candidates.squares([one]) for one in (W, Q)))
+    found = dict(zip((one.removeprefix("W; ") for one in words), values[:, 0, 0], strict=True))
+
+    def error(some):
+        return ((some - some @ Q @ Q.T) ** 2).sum(axis=1).mean(axis=0)
+
+    centred, means = X - X.mean(axis=0), np.array([X[groups == g].mean(axis=0) for g in (0, 1)])
+    women, men = (centred[groups == g] for g in (0, 1))
+    literal = dict.fromkeys(found, error(centred)) | {
+        "R.E. of uncentred rows": error(X),
+        "R.E. of rows centred by group": error(X - means[groups]),
+        "R.E. of women": error(women),
+        "R.E. of men": error(men),
+        "R.E. of groups with equal weights": (error(women) + error(men)) / 2,
+        "R.E. as total less kept": ((centred**2).sum(axis=1) - ((centred @ W) ** 2).sum(axis=1)).mean(axis=0),
+    }
+    offsets, share = ((means - X.mean(axis=0)) ** 2).sum(axis=1), groups.mean(axis=0)
+    for name, more in (
+        ("the squared overall mean", (X.mean(axis=0) ** 2).sum(axis=0)),
+        ("the squared offset of the women", offsets[0]),
+        ("the squared offset of the men", offsets[1]),
+        ("the variance between groups", (offsets * [1 - share, share]).sum(axis=0)),
+        ("a quarter of the squared gap", (np.subtract(*means) ** 2).sum(axis=0) / 4),
+        ("the mean square of the sensitive column", share),
+        ("its squared mean", share**2),
+        ("its variance", share - share**2),
+    ):
+        literal[f"R.E. plus {name}"] += more
+    assert found == pytest.approx(literal)
+    others = protocol.evaluate(moments, W)
+    np.testing.assert_allclose(values[:, 0, 1:], [[others["V.E."], others["MMD^2"]]] * len(words))
+
+
+def test_a_known_column_is_a_lead_and_its_controls_are_not():
+    def three(seen):
+        for name, H in {"women": seen.S["global"][0], "men": seen.S["global"][1], "all": seen.C}.items():
+            V = top_eigenspace(H, seen.d)[1]
+            yield from seen.lengths(name, [V[:, :k] for k in seen.ranks], slanted=False)
+
+    rows = pd.DataFrame(candidates.counted(three, ["obesity"], 5, 0)).assign(task="three")
+    found = candidates.best(rows, "JevdPCA", "obesity").set_index("method")
+    women, men = (f"{who}, unit columns; R.E. as total less kept" for who in ("women", "men"))
+    assert found.loc[women, "equal"] == found.loc[women, "numbers"] == protocol.printed("obesity")["JevdPCA"].size
+    assert men not in found.index or found.loc[men, "equal"] < found.loc[women, "equal"] / 2
+    control = candidates.controls(rows, "JevdPCA", "obesity").loc["three"]
+    assert control["as printed for StandardPCA"] == control["most equal"] == 42  # PCA of all rows gives its own
+    assert control["rows permuted: most"] < control["differences permuted: most"] < 42 * candidates.LEAD
+    # PCA gives most of covFairPCA, and all of StandardPCA: no lead.
+    leads = candidates.leads(rows)
+    assert women in set(leads["method"])
+    assert set(leads["column"]) == {"JevdPCA"}
+    assert candidates.best(rows, "covFairPCA", "obesity")["equal"].max() >= 35
 
 
 @pytest.mark.parametrize("d", [12, 70], ids=["interior points", "first order"])
