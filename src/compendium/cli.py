@@ -201,7 +201,7 @@ def ledger(
 
     frame = table.ledger()
     counts = table.counts(frame)
-    made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts)}
+    made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts, state.distances(frame))}
     for path, content in made.items():
         if check and (not path.is_file() or path.read_bytes() != content):
             raise ResultError(

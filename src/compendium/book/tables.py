@@ -18,7 +18,7 @@ from ..ledger.heat import mark
 from ..ledger.page import stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.table import published as printed_cells
-from ..ledger.verdicts import Kind, Result
+from ..ledger.verdicts import YES, Kind, Result
 from ..store import units_at
 from ..study import Study
 
@@ -157,6 +157,24 @@ def _claims(judged: pd.DataFrame) -> HTML:
         }
     )
     return table(shown, caption="Claims and their computed answers")
+
+
+def evaluation_table(paper: str = "") -> HTML:
+    """By metric and method: printed numbers of evaluations that draw, and how many lie within two errors."""
+    rows = ledger()
+    rows = rows[(rows["within_evaluation"] != "") & rows["paper"].str.startswith(paper)]
+    if rows.empty:
+        return sentence("No evaluation was drawn again.")
+    ours, described = (rows[name] == YES for name in ("within_evaluation", "described_within"))
+    no = rows["result"] == Result.NOT.value
+    flags = {"numbers": rows["result"] != "", "within two errors": ours, "as described": described}
+    flags |= {"not reproduced": no, "of these within two errors": no & ours}
+    by = [rows[name] for name in ("paper", "table", "metric")]
+    chance = pd.to_numeric(rows["chance_evaluation"]).groupby(by, sort=False).mean().map("{:.0%}".format)
+    found = pd.DataFrame(flags).groupby(by, sort=False).sum().assign(**{"another method": chance})
+    return table(
+        found.reset_index(), caption="Printed numbers of evaluations that draw, and our draws of them"
+    )
 
 
 def result_counts(paper: str = "") -> HTML:
