@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.displays.method_styles import group_styles
-from evenspan.displays.style import COLUMN, INK, SOURCES
+from evenspan.displays.style import COLOURS, COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
 from .method_styles import styles_of
@@ -131,6 +131,23 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
         return fig
     entries = [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
     return explained(fig, entries)
+
+
+def draws(found: pd.DataFrame, panel: str, line: str) -> Figure:
+    """Means of draws of an evaluation with two errors beside the ``printed`` numbers, by two columns of the rows."""
+    names, lines = found[panel].unique(), list(found[line].unique())
+    across = min(4, len(names))
+    down = -(-len(names) // across)
+    fig, axes = panels(down, across, (10.2, down * (0.26 * len(lines) + 0.9)), sharey=True)
+    for axis, name in zip(axes.flat, names, strict=False):
+        part = found[found[panel] == name].set_index(line).reindex(lines)
+        places = range(len(lines))
+        axis.errorbar(part["mean"], places, xerr=2 * part["error"], fmt="s", color=COLOURS[0], markersize=4)
+        axis.plot(part["printed"], places, "D", color=INK, mfc="none", markersize=5)
+        axis.set_title(readable(name))
+        line_each(axis, lines)
+    marks = [entry("mean of the draws, two errors", COLOURS[0], "s"), entry("printed", INK, "D", mfc="none")]
+    return explained(fig, marks)
 
 
 def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:

@@ -42,14 +42,15 @@ def tried(rows: pd.DataFrame, entry: Experiment, metric: str, column: str, *, de
     half = float(rules.exact["units_of_last_digit"]) * 10.0 ** -cells["printed_digits"].astype(float).to_numpy()
     allowed = np.maximum(half, float(rules.close["relative"]) * np.abs(printed)) + 1e-12
     is_open = cells["result"].eq(Result.NOT.value).to_numpy()
-    orders = _shuffles(cells[column].to_numpy(), is_open)
+    columns = cells[column] + cells["split"]
+    orders = _shuffles(columns.to_numpy(), is_open)
     found = []
-    for name, draws in values.T.groupby(level=0, sort=False):
+    for name, draws in values.dropna(axis=1, how="all").T.groupby(level=0, sort=False):
         off = np.abs(draws.to_numpy()[:, None] - printed[None]) <= allowed  # draws, 1, cells
         right = off[:, 0]
         wrong = np.abs(draws.to_numpy()[:, None] - printed[orders]) <= allowed[orders]
         exact = np.abs(draws.to_numpy() - printed) <= half + 1e-12
-        shares = pd.DataFrame(right.T).groupby(cells[column]).mean()
+        shares = pd.DataFrame(right.T).groupby(columns).mean()
         found.append(
             {
                 "candidate": name,
