@@ -134,20 +134,21 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
 
 
 def draws(found: pd.DataFrame, panel: str, line: str) -> Figure:
-    """Means of draws of an evaluation with two errors beside the ``printed`` numbers, by two columns of the rows."""
+    """How far means of draws of an evaluation are from the ``printed`` numbers, with two errors, by two columns."""
+    found = found.dropna(subset="printed")
+    if found.empty:
+        return words("Nothing is printed for this setting.")
     names, lines = found[panel].unique(), list(found[line].unique())
-    across = min(4, len(names))
-    down = -(-len(names) // across)
-    fig, axes = panels(down, across, (10.2, down * (0.26 * len(lines) + 0.9)), sharey=True)
-    for axis, name in zip(axes.flat, names, strict=False):
+    fig, axes = panels(1, len(names), (10.2, 0.26 * len(lines) + 1.4), sharey=True)
+    for axis, name in zip(axes.flat, names, strict=True):
         part = found[found[panel] == name].set_index(line).reindex(lines)
-        places = range(len(lines))
-        axis.errorbar(part["mean"], places, xerr=2 * part["error"], fmt="s", color=COLOURS[0], markersize=4)
-        axis.plot(part["printed"], places, "D", color=INK, mfc="none", markersize=5)
-        axis.set_title(readable(name))
+        off, reach = 100 * (part["mean"] / part["printed"] - 1), 200 * part["error"] / part["printed"]
+        axis.axvline(0, color=INK, linewidth=1)
+        axis.errorbar(off, range(len(lines)), xerr=reach, fmt="s", color=COLOURS[0], markersize=4, capsize=3)
+        axis.set_title(readable(name), fontsize="small")
+        axis.set_xlabel("per cent")
         line_each(axis, lines)
-    marks = [entry("mean of the draws, two errors", COLOURS[0], "s"), entry("printed", INK, "D", mfc="none")]
-    return explained(fig, marks)
+    return fig
 
 
 def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:
