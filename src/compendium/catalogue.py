@@ -82,8 +82,7 @@ class Experiment(Entry):
     published_datasets: dict[str, Texts] = {}
     published_protocols: dict[str, str] = {"": "released"}
     stand_ins: dict[str, str] = {}
-    splits: Literal["", "authors", "own"] = ""
-    repetitions: int | None = None
+    evaluation: str = ""
     not_a_test: tuple[NotATest, ...] = ()
     procedures: tuple[Procedure, ...] = ()
     files: str = ""

@@ -134,6 +134,7 @@ class RuleFile(Entry):
     significant_digits: StrictInt
     exact: _Sizes
     close: _Sizes
+    evaluation: _Sizes
     same_ordering: _Sizes
     column: _Sizes
     recheck: dict

@@ -203,7 +203,7 @@ def ledger(
 
     frame = table.ledger()
     counts = table.counts(frame)
-    made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts)}
+    made = {table.path(): table.to_csv(frame), paths.root() / "README.md": state.readme(counts, state.distances(frame))}
     for name, counted in (earlier.from_git() if history else {}).items():
         made[earlier.folder() / f"{name}.csv"] = counted.to_csv(index=False, lineterminator="\n").encode()
     for path, content in made.items():

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from evenspan.core.cluster_counts import ClusterCounts
 from evenspan.displays.method_styles import group_styles
-from evenspan.displays.style import COLUMN, INK, SOURCES
+from evenspan.displays.style import COLOURS, COLUMN, INK, SOURCES
 from evenspan.reconstruction import JointRange
 
 from .method_styles import styles_of
@@ -131,6 +131,24 @@ def metrics_by_method(summary: pd.DataFrame, metrics: list[str], published: pd.D
         return fig
     entries = [entry(name, *SOURCES[name], mfc="white" if name == "published" else None) for name in sources]
     return explained(fig, entries)
+
+
+def draws(found: pd.DataFrame, panel: str, line: str) -> Figure:
+    """How far means of draws of an evaluation are from the ``printed`` numbers, with two errors, by two columns."""
+    found = found.dropna(subset="printed")
+    if found.empty:
+        return words("Nothing is printed for this setting.")
+    names, lines = found[panel].unique(), list(found[line].unique())
+    fig, axes = panels(1, len(names), (10.2, 0.26 * len(lines) + 1.4), sharey=True)
+    for axis, name in zip(axes.flat, names, strict=True):
+        part = found[found[panel] == name].set_index(line).reindex(lines)
+        off, reach = 100 * (part["mean"] / part["printed"] - 1), 200 * part["error"] / part["printed"]
+        axis.axvline(0, color=INK, linewidth=1)
+        axis.errorbar(off, range(len(lines)), xerr=reach, fmt="s", color=COLOURS[0], markersize=4, capsize=3)
+        axis.set_title(readable(name), fontsize="small")
+        axis.set_xlabel("per cent")
+        line_each(axis, lines)
+    return fig
 
 
 def joint_range(joint: JointRange, points: dict[str, tuple[float, float]], *, labels: tuple[str, str]) -> Figure:

@@ -10,7 +10,8 @@ import pytest
 
 from compendium import paths
 from compendium.catalogue import experiment
-from compendium.ledger import claims, page
+from compendium.claim_rules import rule_file
+from compendium.ledger import claims, evaluation, page
 from compendium.ledger import state as ledger_state
 from compendium.ledger import table as ledger
 from compendium.ledger.verdicts import Kind
@@ -125,17 +126,18 @@ def declared(toy_checkout):
     return add
 
 
-def test_what_every_method_gives_is_no_test(toy_checkout, finished, declared):
-    """The chance agreement is 1 where every method passes, 0 where none does; a number alone in its table has none."""
-    declared("  splits: own\n  repetitions: 3")
+def test_what_every_method_gives_is_no_test(toy_checkout, finished):
+    """The chance agreement is 1 where every method passes, else the share; a number alone in its table has none."""
     path = toy_checkout / "data" / "paper" / "toy_k10.csv"
-    path.write_text(path.read_text().replace("Fair PCA,%Var,10,,15.2,,", "Fair PCA,%Var,10,,15.2,30,"))
+    path.write_text(path.read_text().replace("(0.5),%Var,10,,14,", "(0.5),%Var,10,,30,"))
+    rules = toy_checkout / "data" / "tolerances.yml"
+    rules.write_text(rules.read_text().replace("relative: 0.02", "relative: 0.345"))
     frame = ledger.ledger().set_index(["method", "metric"])[["verdict", "result", "no_test", "chance"]]
-    assert frame.loc[("PCA", "%Var")].tolist() == ["exact", "as described", "", "0"]
+    assert frame.loc[("PCA", "%Var")].tolist() == ["exact", "as described", "", "0.5"]
     assert frame.loc[("Fair PCA", "%Var")].tolist() == ["close", "not a test", "every method gives it", "1"]
     assert frame.loc[("PCA", "MMD^2")].tolist() == ["differs", "not a test", "nothing to compare with", ""]
     assert frame.loc[("INLP", "%Var")].tolist() == ["not yet run", "not a test", "unavailable", ""]
-    assert ledger.counts(ledger.ledger()).loc["all"].tolist() == [6, 4, 2, 1, 0, 1, 0]
+    assert ledger.counts(ledger.ledger()).loc["all"].tolist() == [6, 4, 2, 1, 0, 1, 0.5]
 
 
 def test_what_is_declared_decides(toy_checkout, finished, declared):
@@ -157,6 +159,39 @@ def test_what_is_declared_decides(toy_checkout, finished, declared):
     rows = found[["result", "procedure", "described", "by_procedure"]]
     assert rows.loc[("Fair PCA-S (0.5)", "%Var")].tolist() == ["other procedure", "plain PCA", "no", "yes"]
     assert rows.loc[("Fair PCA", "%Var")].tolist() == ["as described", "none", "yes", "no"]
+
+
+def test_an_evaluation_that_draws_has_an_error_and_changes_no_word(toy_checkout, finished, declared, monkeypatch):
+    """Three draws of two splits; Fair PCA, of which 15.2 is printed, is within its errors, PCA is beyond its own."""
+    before = ledger.ledger().set_index(["method", "metric"])
+    declared("  evaluation: toy-draws")
+    centre = {"PCA": 30.0, "Fair PCA": 15.0, "Fair PCA-S (0.5)": 14.9}
+    drawn = [
+        {"dataset": "toy", "method": name, "metric": "%Var", "k": 10, "protocol": f"folds {i:02d}", "split": split}
+        | {"value": mean + 0.2 * (i - 1) + (split - 0.5)}
+        for name, mean in centre.items()
+        for i in range(3)
+        for split in range(2)
+    ]
+    other = [row | {"protocol": "seed 01", "value": 0.0} for row in drawn]  # of another fit: no draw of the evaluation
+    rows = pd.DataFrame([*drawn, *other]).astype({"k": "Int64"})
+    found = evaluation.of_draws(rows).set_index("method")
+    assert found["draws"].tolist() == [3, 3, 3]
+    assert found.loc["PCA", "error"] == pytest.approx(0.2 * (4 / 3) ** 0.5)  # n - 1 in the divisor
+    assert found["mean"].to_dict() == pytest.approx(centre)
+    monkeypatch.setattr(evaluation, "read_results", lambda _: rows)
+    after = ledger.ledger().set_index(["method", "metric"])
+    same = ["verdict", "result", "chance", "distance"]
+    assert (after[same] == before[same]).all(axis=None)
+    columns = ["within_evaluation", "described_within", "chance_evaluation"]
+    assert after.loc[("Fair PCA", "%Var"), columns].tolist() == ["yes", "yes", "0.5"]
+    assert after.loc[("PCA", "%Var"), columns].tolist() == ["no", "no", "0"]
+    assert after.loc[("PCA", "MMD^2"), columns].tolist() == ["", "", ""]
+
+
+@pytest.mark.parametrize(("printed", "near"), [("10.45", True), ("10.46", False), ("9.55", True), ("9.54", False)])
+def test_two_errors_and_half_a_digit_are_allowed(printed, near):
+    assert evaluation.Evaluation(10.0, 0.2).near(printed, 1, rule_file()) is near
 
 
 def test_claims_are_open_until_an_experiment_answers(toy_checkout):

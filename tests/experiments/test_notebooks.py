@@ -80,6 +80,7 @@ WHO = {"groups": "who"}
 SETTINGS = {
     "vu2022-tables": WHO | {"k": 2, "splits": 1, "rates": "0.1", "penalties": "0, 1"},
     "vu2022-data": {"largest_deviation": 1e9},
+    "vu2022-folds": {"datasets": "energy", "k": 2, "splits": 1, "draws": 2},
     "vu2022-descent": {"datasets": "energy", "k": 2, "restarts": 5, "penalties": "0, 2"},
     "vu2022-pareto": WHO | {"k": 1, "seeds": 1},
     "vu2022-components": WHO | {"splits": 2, "penalty": 5.0},
@@ -116,6 +117,7 @@ SETTINGS = {
     "across-classifiers": WHO | {"methods": "PCA, Fair PCA", "k": 2, "splits": 1},
     "across-concealment": KIND | {"k": 2, "splits": 1, "permutations": 1},
     "kleindessner2023-table": KIND | {"k": 2, "splits": 1},
+    "kleindessner2023-networks": {"dataset": "sklearn_diabetes", "k": 2, "splits": 1, "draws": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},
     "kleindessner2023-rival-times": {"k": 2, "features": "4", "repetitions": 1},
     "kleindessner2023-synthetic": {"n": 100, "draws": 2, "dimensions": "10", "splits": 1},

@@ -35,24 +35,22 @@ def test_exact_is_equality_at_the_printed_digits(published, ours, digits, exact)
 
 
 @pytest.mark.parametrize(
-    ("published", "std", "ours", "our_std", "draws", "close"),
+    ("published", "std", "ours", "our_std", "distance"),
     [
-        ("50", "", 51.0, 0.1, None, True),  # 2 % exactly
-        ("50", "", 51.001, 0.1, None, False),
-        ("50", "", 50.006, None, None, False),  # one value without splits: only rounding decides
-        ("50", "9", 51.001, 9.0, None, False),  # the paper's own splits: no spread excuses
-        ("50", "3", 54.0, 1.0, (1, 3), True),  # 2 sqrt(3^2 / 3 + 1^2 / 1) exactly
-        ("50", "3", 54.001, 1.0, (1, 3), False),
-        ("50", "", 54.0, 2.0, (2, 2), True),  # 2 sqrt(2^2 / 2 + 2^2 / 2): where none is printed, ours
-        ("50", "0.0", 52.0, 2.0, (4, 4), True),  # a printed deviation of 0 is one
-        ("50", "3", 52.0, 2.0, (4, None), True),  # over how many is not said: the published mean has no error
-        ("50", "3", 52.001, 2.0, (4, None), False),
-        ("0", "", 0.01, 0.001, None, False),  # a published 0 leaves no room by its share
+        ("50", "", 51.0, 0.1, "1"),  # 2 % exactly
+        ("50", "", 51.001, 0.1, "1.001"),
+        ("50", "", 50.006, None, "1.2"),  # one value without splits: only rounding decides
+        ("50", "9", 51.001, 9.0, "1.001"),  # no spread between splits excuses
+        ("0", "", 0.01, 0.001, "2"),  # a published 0 leaves no room by its share
+        ("0.1", "", 0.1025, 0.001, "0.5"),  # 2 % are less than half a digit
+        ("50", "", 49.5, 0.1, "0.5"),
     ],
 )
-def test_close_is_within_the_share_or_the_error_of_the_difference(published, std, ours, our_std, draws, close):
-    kind = verdict(published, ours, std=std, our_std=our_std, draws=draws).kind
-    assert kind is (Kind.CLOSE if close else Kind.DIFFERS)
+def test_close_is_within_the_share_and_a_distance_of_at_most_one(published, std, ours, our_std, distance):
+    found = verdict(published, ours, std=std, our_std=our_std)
+    assert found.distance == Decimal(distance)
+    assert (found.kind in (Kind.EXACT, Kind.CLOSE)) == (found.distance <= 1)
+    assert verdict(published, ours, our_std=our_std, timed=True).distance is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_rules_that_cannot_be_meant_are_refused(toy_checkout):
     path = toy_checkout / "data" / "tolerances.yml"
     whole = path.read_text(encoding="utf-8")
     for place, value, said in (
-        (["close", "standard_errors"], -0.1, r"close\.standard_errors\s+Input should be greater than or equal to 0"),
+        (["close", "relative"], -0.1, r"close\.relative\s+Input should be greater than or equal to 0"),
         (RULE, {"value": 3}, r"V14\.data sets\.words\s+Field required"),
         (RULE, {"value": "1e-9", "words": "a"}, r"(?s)valid number.*1\.0e-9, not 1e-9"),
     ):

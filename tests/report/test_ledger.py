@@ -28,10 +28,21 @@ def test_the_block_is_made_anew_from_the_counts_and_the_rest_is_kept(tmp_path, m
     monkeypatch.setattr(paths, "root", lambda: tmp_path)
     begin, end = ledger_state.BEGIN, ledger_state.END
     (tmp_path / "README.md").write_text(f"# Title\n{begin}\nold | 7\n{end}\nkept\n")
-    text = ledger_state.readme(counts).decode()
-    assert text.startswith(f"# Title\n{begin}\n{said}")
+    text = ledger_state.readme(counts, "And more.").decode()
+    assert text.startswith(f"# Title\n{begin}\n{said} And more.\n")
     assert text.endswith(f"| all | 1,300 | 200 | 1,100 | 600 | 300 | 200 | 30 % |\n{end}\nkept\n")
     assert "| two2021 | 200 | 200 | 0 | 0 | 0 | 0 | – |" in text
+
+
+def test_the_sentence_counts_open_numbers_of_evaluations_that_draw():
+    parts = [("not reproduced", "", ""), ("not reproduced", "yes", "0"), ("not reproduced", "no", "0.5")]
+    columns = ["result", "within_evaluation", "chance_evaluation"]
+    frame = pd.DataFrame([*parts, ("as described", "yes", "1")], columns=columns)
+    said = ledger_state.distances(frame)
+    assert "of the 3 that are not reproduced 2 come" in said
+    assert "and 1 of these" in said
+    assert said.endswith("as 25 % of other methods' would.")
+    assert ledger_state.distances(frame[:1]).endswith("what its rule allows.")
 
 
 def test_claims_are_counted_by_paper_and_answer():

@@ -12,13 +12,15 @@ from .. import data as datasets
 from .. import paths, records, store
 from ..catalogue import experiment
 from ..claim_rules import NOT_JUDGED
+from ..ledger import evaluation
 from ..ledger import state as ledger_state
 from ..ledger.claims import claims, claims_of_run
 from ..ledger.heat import mark
 from ..ledger.page import claim_columns, shown_counts, stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.table import published as printed_cells
-from ..ledger.verdicts import Kind, Result
+from ..ledger.tried import tried
+from ..ledger.verdicts import YES, Kind, Result
 from ..store import units_at
 from ..study import Study
 
@@ -156,6 +158,48 @@ def _claims(judged: pd.DataFrame) -> HTML:
         }
     )
     return table(shown, caption="Claims and their computed answers")
+
+
+def drawn(results: pd.DataFrame, experiment_id: str) -> pd.DataFrame:
+    """Draws of an evaluation, mean and error over them, beside the ``printed`` numbers of an experiment."""
+    found = evaluation.of_draws(results)
+    known = [
+        numbers.assign(dataset=dataset, k=str(k), printed=numbers["mean"]).drop(columns=["mean", "std"])
+        for dataset, k in found[["dataset", "k"]].drop_duplicates().itertuples(index=False)
+        if (numbers := published(experiment_id, dataset, k)) is not None
+    ]
+    if not known:
+        return found.assign(printed=float("nan"))
+    return found.merge(pd.concat(known), how="left", on=evaluation.NAMES)
+
+
+def tried_table(study: Study, experiment_id: str, metric: str, column: str, *, described: bool = False) -> HTML:
+    """What was tried for the printed numbers of an experiment in one metric, and the control."""
+    if not study.published or study.alone:
+        return sentence("What was tried is laid beside the printed numbers in the published setting alone.")
+    found = tried(study.results, experiment(experiment_id), metric, column, described=described)
+    if found.empty:
+        return sentence("None of the printed numbers was tried.")
+    shown = found.assign(control=found["control"].map("{:.1f}".format))
+    shown["best column"] = shown["best column"].map("{:.0%}".format)
+    rows = ", our rows as described" if described else ""
+    return table(shown, caption=f"{metric}: numbers that are not reproduced and what explains them{rows}")
+
+
+def evaluation_table(paper: str = "") -> HTML:
+    """By metric and method: printed numbers of evaluations that draw, and how many lie within two errors."""
+    rows = ledger()
+    rows = rows[(rows["within_evaluation"] != "") & rows["paper"].str.startswith(paper)]
+    if rows.empty:
+        return sentence("No evaluation was drawn again.")
+    ours, described = (rows[name] == YES for name in ("within_evaluation", "described_within"))
+    no = rows["result"] == Result.NOT.value
+    flags = {"numbers": rows["result"] != "", "within two errors": ours, "as described": described}
+    flags |= {"not reproduced": no, "of these within two errors": no & ours}
+    by = [rows[name] for name in ("paper", "table", "metric")]
+    chance = pd.to_numeric(rows["chance_evaluation"]).groupby(by, sort=False).mean().map("{:.0%}".format)
+    found = pd.DataFrame(flags).groupby(by, sort=False).sum().assign(**{"another method": chance})
+    return table(found.reset_index(), caption="Printed numbers of evaluations that draw, and our draws of them")
 
 
 def result_counts(paper: str = "") -> HTML:

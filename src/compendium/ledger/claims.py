@@ -20,8 +20,8 @@ from ..catalogue import catalogue
 from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Claim, Numbers, Rows
 from ..store import MissingNumbersError, full
 from ..study import Study
-from .table import YES, ledger
-from .verdicts import Result
+from .table import ledger
+from .verdicts import YES, Result
 
 #: Possible answers, and the result whose mark they share.
 ANSWERS: dict[str, Result] = {

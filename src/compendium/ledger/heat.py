@@ -9,7 +9,7 @@ from html import escape
 
 import pandas as pd
 
-from .verdicts import Result
+from .verdicts import YES, Result
 
 #: What may vary within a published table, in the order in which it becomes rows, then columns, then further grids.
 AXES = ("dataset", "method", "k", "split")
@@ -102,9 +102,19 @@ def off(row: Mapping[str, str]) -> str:
 
 
 def _worth(row: Mapping[str, str]) -> list[str]:
-    """Why a number is no test, the other procedure that gives it, and its grade."""
-    by = row["procedure"] if row["by_procedure"] == "yes" else ""
-    return [text for text in (row["no_test"], by, row["verdict"], row["reason"]) if text]
+    """Why a number is no test, the other procedure that gives it, its grade, distance and evaluation."""
+    by = row["procedure"] if row["by_procedure"] == YES else ""
+    away = f"distance {float(row['distance']):.2f}" if row["distance"] else ""
+    said = (row["no_test"], by, row["chosen"] if by else "", row["verdict"], row["reason"], away, evaluated(row))
+    return [text for text in said if text]
+
+
+def evaluated(row: Mapping[str, str]) -> str:
+    """Whether a number lies within the errors of an evaluation that draws, with its chance; blank if none does."""
+    if not row["within_evaluation"]:
+        return ""
+    place = "within" if row["within_evaluation"] == YES else "beyond"
+    return f"{place} two evaluation errors (another method: {percent(row['chance_evaluation'])})"
 
 
 def _css(result: Result) -> str:

@@ -25,12 +25,11 @@ from .verdicts import Result
 _HEAD = {
     "Result": "result", "Paper": "paper", "Table": "table", "Data set": "dataset", "Method": "method",
     "Metric": "metric", "k": "k", "Published": "", "Ours": "", "Grade": "grade",
-    "Off by, digits": "", "Off by, deviations": "", "Procedure, or why no test": "why",
+    "Off by, digits": "", "Distance": "", "Procedure, or why no test": "why",
     "Chance agreement": "", "Links": "",
 }  # fmt: skip
 #: Columns that are sorted by their size, whatever the sign.
-_SIZES = {"Off by, digits", "Off by, deviations"}
-_DEVIATIONS = {"deviation_digits": 1, "deviation_sd": 2}
+_SIZES = {"Off by, digits"}
 
 
 def page(frame: pd.DataFrame, numbers: pd.DataFrame, judged: pd.DataFrame | None = None) -> str:
@@ -80,9 +79,9 @@ Each field is one printed number. Select a field to see its row.
 ## All numbers
 
 {len(frame):,} numbers. A deviation is our number minus the published one: in per cent of the published number beside
-the result, in units of the last printed digit, and in standard deviations. The first link of a row is its permanent
-address; [how to cite a number](ch-cite), [what the columns of the CSV mean, and how to score numbers of your
-own](ch-ledger-data).
+the result, and in units of the last printed digit. The distance is its size in units of what the
+[rule](ch-distances) of the number allows: at most 1 agrees. The first link of a row is its permanent address;
+[how to cite a number](ch-cite), [what the columns of the CSV mean, and how to score your own numbers](ch-ledger-data).
 
 {raw(f'<p><a href="_static/ledger.csv" download>Download all rows as CSV</a></p>{chr(10)}{table}')}
 
@@ -151,11 +150,14 @@ def _row(row: dict[str, str]) -> str:
     texts = [row["paper"], about, row["dataset"], row["method"], row["metric"] + unit, row["k"]]
     ours = _pair(shown(row["ours"], digits), shown(row["ours_std"], digits))
     numbers = [_pair(row["published"], row["published_std"]), ours, row["verdict"]]
-    off = [f"{float(row[name]):+z.{n}f}" if row[name] else "" for name, n in _DEVIATIONS.items()]
+    shapes = {"deviation_digits": "+z.1f", "distance": ".2f"}
+    off = [format(float(row[name]), shape) if row[name] else "" for name, shape in shapes.items()]
     why = row["no_test"] or (row["procedure"] if row["by_procedure"] == "yes" else "")
+    chosen = escape(row["chosen"]) if row["by_procedure"] == "yes" else ""
+    chance = "; ".join(filter(None, [percent(row["chance"]), ledger_heat.evaluated(row)]))
     cells = [
-        Result(row["result"]).badge() + ledger_heat.off(row),
-        *(escape(text) for text in (*texts, *numbers, *off, why, percent(row["chance"]))),
+        Result(row["result"]).badge() + ledger_heat.off(row) + (f"<br><small>{chosen}</small>" if chosen else ""),
+        *(escape(text) for text in (*texts, *numbers, *off, why, chance)),
         of_number(row),
     ]
     opening = f'<tr id="{anchor(row["cell"])}" data-cell="{row["cell"]}">'

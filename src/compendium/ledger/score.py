@@ -16,7 +16,7 @@ from evenspan.core.errors import ResultError
 
 from ..claim_rules import rule_file
 from . import state, table
-from .verdicts import Result, judge, passes
+from .verdicts import NO, YES, Result, judge, passes
 
 AGREES, DIFFERS, MISSING, NO_TEST = "agrees", "differs", "missing", Result.NO_TEST.value
 #: Columns of a file of answers; the first two have to be there.
@@ -39,7 +39,7 @@ def tasks() -> pd.DataFrame:
     """For each printed number what a reproducer is given, without the number, and what an answer is scored against."""
     frame = stored()
     varies = pd.to_numeric(frame["ours_std"]) > 0
-    test = {"test": np.where(frame["result"] == NO_TEST, table.NO, table.YES), "no_test": frame["no_test"]}
+    test = {"test": np.where(frame["result"] == NO_TEST, NO, YES), "no_test": frame["no_test"]}
     rule = np.where(frame["result"] == NO_TEST, "", np.where(varies, "exact or close", "exact"))
     return frame[GIVEN].assign(**test, scored_against="published", rule=rule)
 

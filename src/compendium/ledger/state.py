@@ -4,7 +4,7 @@ import pandas as pd
 
 from .. import paths
 from .claims import ANSWERS, SIDES
-from .verdicts import Result
+from .verdicts import YES, Result
 
 BEGIN, END = "<!-- counts -->", "<!-- /counts -->"
 
@@ -19,6 +19,21 @@ def sentence(counts: pd.DataFrame) -> str:
     return (
         f"Of {row['tested']:,.0f} numbers that can tell methods apart, {described} are reproduced as described, "
         f"{other} only by another procedure that we name, {nothing} not; another method would match {chance}."
+    )
+
+
+def distances(frame: pd.DataFrame) -> str:
+    """What rows of the ledger say of distances, and of evaluations that draw."""
+    rows = frame[frame["result"] == Result.NOT.value]
+    drawn = rows[rows["within_evaluation"] != ""]
+    within = (drawn["within_evaluation"] == YES).sum(axis=0)
+    chance = pd.to_numeric(drawn["chance_evaluation"]).mean(axis=0)
+    said = "The ledger gives each number its distance, in units of what its rule allows"
+    if drawn.empty:
+        return f"{said}."
+    return (
+        f"{said}; of the {len(rows):,} that are not reproduced {len(drawn)} come from an evaluation that draws, and "
+        f"{within} of these lie within two errors of that evaluation, as {100 * chance:.0f} % of other methods' would."
     )
 
 
@@ -40,10 +55,10 @@ def claim_counts(judged: pd.DataFrame) -> pd.DataFrame:
     return table.loc[[row for row in order if table["claims"].get(row)]]
 
 
-def readme(counts: pd.DataFrame) -> bytes:
-    """``README.md`` with sentence and table of counts made anew; everything outside of the markers is kept."""
+def readme(counts: pd.DataFrame, more: str) -> bytes:
+    """``README.md`` with sentences and table of counts made anew; everything outside of the markers is kept."""
     before, _, rest = (paths.root() / "README.md").read_text(encoding="utf-8").partition(BEGIN)
     table = shown(counts)
     rows = [table.columns, ["---", *["---:"] * (table.shape[1] - 1)], *table.itertuples(index=False)]
     lines = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    return f"{before}{BEGIN}\n{sentence(counts)}\n\n{lines}\n{END}{rest.partition(END)[2]}".encode()
+    return f"{before}{BEGIN}\n{sentence(counts)} {more}\n\n{lines}\n{END}{rest.partition(END)[2]}".encode()

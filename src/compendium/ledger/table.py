@@ -24,17 +24,17 @@ from ..catalogue import TIMING, Experiment, catalogue
 from ..claim_rules import RuleFile, rule_file
 from ..store import read_results
 from ..study import Study
-from .verdicts import ALONE, ALWAYS, UNAVAILABLE, Kind, Result, Verdict, judge, passes, printed_digits
+from . import evaluation
+from .verdicts import ALONE, ALWAYS, NO, UNAVAILABLE, YES, Kind, Result, Verdict, judge, passes, printed_digits
 
 #: Columns of ledger.csv; ``data/columns.yml`` says what each means.
 COLUMNS = (
     "cell", "paper", "table", "dataset", "method", "metric", "k", "split", "unit", "published", "published_std",
     "printed_digits", "ours", "ours_std", "splits", "verdict", "deviation_digits", "deviation_sd", "reason",
     "experiment", "execution", "tasks", "data_card", "result", "no_test", "chance", "ours_described", "described",
-    "procedure", "ours_procedure", "by_procedure", "chosen",
+    "procedure", "ours_procedure", "by_procedure", "chosen", "distance", "evaluation_mean", "evaluation_error",
+    "within_evaluation", "described_within", "chance_evaluation",
 )  # fmt: skip
-#: Of tested numbers: whether they agree as the paper describes, and by the named procedure.
-YES, NO = "yes", "no"
 RESULTS = tuple(one.value for one in Result)
 #: A protocol that gives a metric exactly from moments serves wherever the published protocol has no row of its own.
 MOMENTS = "moments"
@@ -160,13 +160,16 @@ def ledger(run: Study | None = None) -> pd.DataFrame:
         if (ours := full.get(_key(cell))) and ours.counted:
             methods[_place(cell)][cell.method] = (cell.value, ours)
             datasets[_quantity(cell)][cell.dataset] = ours
-    rows = []
+    rows, drawn = [], {} if run and run.alone else evaluation.evaluations()
     for cell in cells.itertuples():
         others = [one for method, one in methods[_place(cell)].items() if method != cell.method]
         elsewhere = [one for dataset, one in datasets[_quantity(cell)].items() if dataset != cell.dataset]
         row = {name: getattr(cell, name) for name in COLUMNS[: COLUMNS.index("published")]}
         row |= {"published": cell.value, "published_std": cell.std, "printed_digits": cell.digits}
         row |= _verdict(cell, full, others, elsewhere, rules) | _trail(full.get(_key(cell)), cell.k)
+        if (ours := full.get(_key(cell))) and ours.counted:
+            other, beside = _declared(ours.experiment.procedures, cell, ours), {*methods[_place(cell)]} - {cell.method}
+            row |= evaluation.columns(cell, other and other.described, beside, drawn, rules)
         rows.append({name: "" if value is None else str(value) for name, value in row.items()})
     frame = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object).fillna("")
     return frame.sort_values("cell", ignore_index=True)
@@ -188,9 +191,8 @@ def _verdict(
     given = {"rules": rules, "digits": cell.digits, "std": cell.std, "timed": timed}
     given["peers"] = [(value, other.mean) for value, other in others]
 
-    def verdict(one: Ours) -> Verdict:  # draws are ours and the paper's, where they are not the same ones
-        draws = (one.splits, one.experiment.repetitions) if one.experiment.splits == "own" else None
-        return judge(cell.value, one.mean, our_std=one.std, draws=draws, **given)
+    def verdict(one: Ours) -> Verdict:
+        return judge(cell.value, one.mean, our_std=one.std, **given)
 
     def agrees(one: Ours | None) -> bool:
         return one is not None and one.counted and passes(verdict(one).kind, timed)
@@ -199,8 +201,9 @@ def _verdict(
     wrong = [one for _, one in others] if cell.method else elsewhere
     chance = sum(map(agrees, wrong)) / len(wrong) if wrong else None
     row |= {"verdict": result.kind.value, "reason": result.reason}
-    deviations = {"deviation_digits": result.deviation_digits, "deviation_sd": result.deviation_sd, "chance": chance}
-    row |= {name: None if value is None else f"{float(value):.4g}" for name, value in deviations.items()}
+    shown = {name: getattr(result, name) for name in ("deviation_digits", "deviation_sd", "distance")}
+    shown["chance"] = chance
+    row |= {name: None if value is None else f"{float(value):.4g}" for name, value in shown.items()}
     if declared or chance is None or chance == 1:
         return row | {"no_test": declared.because if declared else ALONE if chance is None else ALWAYS}
     other = _declared(ours.experiment.procedures, cell, ours)

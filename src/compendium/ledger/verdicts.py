@@ -1,9 +1,9 @@
 """What our number says about a published one: how near it is, and which of four results that is.
 
-A grade is a pure function of the published number and its printed standard deviation, of ours, its standard deviation
-and the draws behind it, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All
-comparisons are made in decimals, starting from the digits as printed: binary fractions would move the edges of the
-rules. What agreement is worth is said by the chance agreement: the same rules applied to other methods' results.
+A grade is a pure function of the published number and its printed standard deviation, of ours and its standard
+deviation, of the other methods of the same cell group, and of the rules in ``data/tolerances.yml``. All comparisons are
+made in decimals, starting from the digits as printed: binary fractions would move the edges of the rules. What
+agreement is worth is said by the chance agreement: the same rules applied to other methods' results.
 """
 
 import enum
@@ -37,6 +37,8 @@ class Result(enum.Enum):
         return f'<span class="{self.css}"{shown}>{self.value}</span>'
 
 
+#: Whether a number agrees as the paper describes it, by the named procedure, within errors of the evaluation.
+YES, NO = "yes", "no"
 #: Why a number is no test where nothing was declared in ``experiments.yml``.
 ALWAYS, ALONE, UNAVAILABLE = "every method gives it", "nothing to compare with", "unavailable"
 
@@ -56,11 +58,14 @@ class Kind(enum.Enum):
 class Verdict:
     """A verdict with the deviation, ours minus published, in units of the last printed digit and in deviations.
 
-    These are the published standard deviations, ours if none was published; None where neither exists or it is zero."""
+    These are the published standard deviations, ours if none was published; None where neither exists or it is zero.
+    The ``distance`` is the size of the deviation in units of what the rules allow: at most 1 agrees; a time has none.
+    """
 
     kind: Kind
     deviation_digits: Decimal | None = None
     deviation_sd: Decimal | None = None
+    distance: Decimal | None = None
     reason: str = ""
 
 
@@ -85,14 +90,11 @@ def judge(
     digits: int,
     std: str = "",
     our_std: float | None = None,
-    draws: tuple[int, int | None] | None = None,
     timed: bool = False,
     peers: Sequence[tuple[str, float]] = (),
     reason: str = "",
 ) -> Verdict:
-    """Judge one published number, with ``digits`` decimals in its column, beside the ``peers``: pairs of other methods.
-
-    ``draws``: over how many random splits or starts ours and theirs are means (None: the same, or not random)."""
+    """Judge one published number, with ``digits`` decimals in its column, beside ``peers``: pairs of other methods."""
     if ours is None:
         return Verdict(Kind.NA if reason else Kind.PENDING, reason=reason)
     theirs, mine = number(published), _decimal(ours, rules)
@@ -102,17 +104,14 @@ def judge(
     sd = next((sd for sd in (their_sd, my_sd) if sd), None)
     deviations = {"deviation_digits": gap / unit, "deviation_sd": gap / sd if sd else None}
     if not timed:
-        if abs(gap) <= rules.exact["units_of_last_digit"] * unit:
+        rounding = rules.exact["units_of_last_digit"] * unit
+        share = rules.close["relative" if my_sd else "relative_without_spread"]
+        deviations["distance"] = abs(gap) / max(rounding, share * abs(theirs))
+        if abs(gap) <= rounding:
             return Verdict(Kind.EXACT, **deviations)
-        close = rules.close
-        share = close["relative"] if my_sd else close["relative_without_spread"]
-        allowed = {f"{(share * 100).normalize():f} % of the published number": share * abs(theirs)}
-        if my_sd and draws:
-            words = f"{close['standard_errors']:f} standard errors of the difference of the means"
-            allowed[words] = close["standard_errors"] * _standard_error(their_sd, my_sd, *draws)
-        for words, most in allowed.items():
-            if abs(gap) <= most:
-                return Verdict(Kind.CLOSE, **deviations, reason=f"within {words}")
+        if deviations["distance"] <= 1:
+            words = f"within {(share * 100).normalize():f} % of the published number"
+            return Verdict(Kind.CLOSE, **deviations, reason=words)
     same = 0
     for printed, other in peers:
         side, our_side = _side(theirs, number(printed), unit), _side(mine, _decimal(other, rules), unit)
@@ -127,15 +126,6 @@ def judge(
 def passes(kind: Kind, timed: bool = False) -> bool:
     """Whether a verdict says that the number came out: exact or close; of a time the ordering is all that is asked."""
     return kind is Kind.RANK if timed else kind in (Kind.EXACT, Kind.CLOSE)
-
-
-def _standard_error(theirs: Decimal | None, mine: Decimal, ours: int, printed: int | None) -> Decimal:
-    """Standard error of the difference of two means over ``ours`` and ``printed`` independent draws.
-
-    A published mean without a printed deviation has ours; one over an unstated number of draws is taken without error.
-    """
-    spread = mine if theirs is None else theirs
-    return (mine**2 / ours + (spread**2 / printed if printed else 0)).sqrt()
 
 
 def _decimal(value: float, rules: RuleFile) -> Decimal:

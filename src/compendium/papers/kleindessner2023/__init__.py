@@ -4,6 +4,7 @@
 in the paper                          notebook (``kleindessner2023/``)      units
 ====================================  ====================================  ==========================================
 Table on Adult Income                 ``table.ipynb``                       a method on all splits, or on one if slow
+(networks again, and what was tried)  ``networks.ipynb``                    a method on all splits, or on one if slow
 Figure 1, what -S adds                ``illustration.ipynb``                all samples at once
 Synthetic data of Lee et al. (2022)   ``synthetic.ipynb``                   a method on an experiment, or a dimension
 Running times, fair PCA and PCA       ``runtime.ipynb``                     one for each size

@@ -199,12 +199,12 @@ def min_max(objective: str):
     return solve
 
 
-def convex_mean(constraint: str):
+def convex_mean(constraint: str, tol: float = TOLERANCE):
     """CFPCA with the constraint on group means, as released or as defined."""
 
     def solve(problem: Problem, grid) -> list[Answer]:
         solver = {"linear": solve_convex, "released": convex_as_published}[constraint]
-        return _convex(problem, [{"delta": delta} for (delta,) in grid], solver)
+        return _convex(problem, [{"delta": delta} for (delta,) in grid], solver, tol)
 
     return solve
 
@@ -214,11 +214,11 @@ def convex_both(problem: Problem, grid) -> list[Answer]:
     return _convex(problem, [{"delta": 0.0, "mu": mu, "covariance": True} for (mu,) in grid])
 
 
-def _convex(problem: Problem, settings: list[dict], solver=solve_convex) -> list[Answer]:
+def _convex(problem: Problem, settings: list[dict], solver=solve_convex, tol: float = TOLERANCE) -> list[Answer]:
     """One program after the other, each from the end of the one before; an unsolved one has no answer."""
     answers, state = [], None
     for setting in settings:
-        found = solver(problem.moments, problem.k, **setting, tol=TOLERANCE, state=state)
+        found = solver(problem.moments, problem.k, **setting, tol=tol, state=state)
         state = found.state or state
         if found.status in ("exact", "solved"):
             # Below 1 the relaxation is not tight, and the components are less and less determined.
