@@ -75,8 +75,8 @@ def agreement(rows: pd.DataFrame, settings: Mapping[str, Mapping[str, str]], pri
     columns = printed.loc[list(METHODS), PLACES].to_numpy()
 
     @cache
-    def agrees(theirs: float, ours: float, spread: float, starts: int) -> bool:
-        given = {"rules": rules, "digits": 3, "our_std": spread or None, "draws": (starts, None)}
+    def agrees(theirs: float, ours: float, spread: float) -> bool:
+        given = {"rules": rules, "digits": 3, "our_std": spread or None}
         return bool(np.isfinite([theirs, ours]).all()) and passes(judge(f"{theirs:g}", ours, **given).kind)
 
     none = np.zeros((len(REPORTS), len(PLACES), len(METHODS)), dtype=bool)  # what failed agrees with nothing
@@ -84,7 +84,7 @@ def agreement(rows: pd.DataFrame, settings: Mapping[str, Mapping[str, str]], pri
         found[key], values = none.copy(), np.array([measures(JointCounts.from_text(one)) for one in some["counts"]])
         for r, (ours, spreads) in enumerate(reported(values)):
             for d, j in product(range(len(PLACES)), range(len(METHODS))):
-                found[key][r, d, j] = agrees(columns[j, d], ours[d], spreads[d], len(values))
+                found[key][r, d, j] = agrees(columns[j, d], ours[d], spreads[d])
     return np.array([[found.get((parts[m], m), none) for m in METHODS] for parts in settings.values()])
 
 
