@@ -173,7 +173,9 @@ def test_a_search_finds_the_setting_that_made_a_table_and_nothing_in_columns_of_
     assert control["best candidate"] < 0.9 * 32
 
 
-@pytest.mark.parametrize(("dataset", "name", "leads"), [("jaffe", "Jaffe", []), ("mnist_usps", "MNIST-USPS", ["FairSC"])])
+@pytest.mark.parametrize(
+    ("dataset", "name", "leads"), [("jaffe", "Jaffe", []), ("mnist_usps", "MNIST-USPS", ["FairSC"])]
+)
 def test_open_numbers_are_those_of_the_ledger_and_leads_what_the_page_says(dataset, name, leads, cells_of):
     space = cells_of("zhou2024-candidates", again=False, **experiment("zhou2024-candidates").executions[dataset])
     printed = readings.printed().query("dataset == @dataset").pivot(index="method", columns="metric", values="mean")
