@@ -167,9 +167,11 @@ def _row(row: dict[str, str]) -> str:
 def _claims(frame: pd.DataFrame) -> str:
     shown = {
         "Claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in frame["id"]],
-        "Paper": frame["paper"],
+        **{name.capitalize(): frame[side].map(badge) for side, name in SIDES.items()},
         "What it says": frame["claim"].map(escape),
-        **{name.capitalize(): values for name, values in claim_columns(frame).items()},
+        "Numbers": frame["evidence"].map(escape),
+        "Agreement": frame["agreement"].map(escape),
+        "Paper": frame["paper"],
         "Where": [of_claim(row) for row in frame.to_dict("records")],
     }
     names = {name.capitalize(): side for side, name in SIDES.items()}
