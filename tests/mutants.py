@@ -165,10 +165,10 @@ evenspan/clustering/fairness_first.py
     change[~addable[p.codes]] = np.inf  =>  pass
     self.counts[self.codes[i], target] += 1  =>  pass
 compendium/ledger/verdicts.py
-    if abs(gap) <= rules.exact  =>  if gap <= rules.exact
+    if abs(gap) <= rounding:  =>  if gap <= rounding:
     if side * our_side < 0:  =>  if side * our_side > 0:
     kind is Kind.RANK if timed else kind in (Kind.EXACT, Kind.CLOSE)  =>  kind is not Kind.DIFFERS
-    printed else 0)).sqrt()  =>  printed else 0))
+    abs(gap) / max(rounding  =>  abs(gap) / min(rounding
 compendium/ledger/table.py
     if declared or chance is None or chance == 1:  =>  if chance is None or chance == 1:
     chance = sum(map(agrees, wrong)) / len(wrong) if wrong else None  =>  chance = 0.0
