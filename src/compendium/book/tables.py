@@ -188,17 +188,19 @@ def tried_table(study: Study, experiment_id: str, metric: str, column: str, *, d
 
 def evaluation_table(paper: str = "") -> HTML:
     """By metric and method: printed numbers of evaluations that draw, and how many lie within two errors."""
-    rows = ledger()
-    rows = rows[(rows["within_evaluation"] != "") & rows["paper"].str.startswith(paper)]
+    whole = ledger()
+    rows = whole[(whole["within_evaluation"] != "") & whole["paper"].str.startswith(paper)]
     if rows.empty:
         return sentence("No evaluation was drawn again.")
     ours, described = (rows[name] == YES for name in ("within_evaluation", "described_within"))
     no = rows["result"] == Result.NOT.value
-    flags = {"numbers": rows["result"] != "", "within two errors": ours, "as described": described}
+    flags = {"drawn": rows["result"] != "", "within two errors": ours, "as described": described}
     flags |= {"not reproduced": no, "of these within two errors": no & ours}
-    by = [rows[name] for name in ("paper", "table", "metric")]
+    names = ["paper", "table", "metric"]
+    by = [rows[name] for name in names]
     chance = pd.to_numeric(rows["chance_evaluation"]).groupby(by, sort=False).mean().map("{:.0%}".format)
     found = pd.DataFrame(flags).groupby(by, sort=False).sum().assign(**{"another method": chance})
+    found.insert(0, "printed", whole.groupby(names).size())
     return table(found.reset_index(), caption="Printed numbers of evaluations that draw, and our draws of them")
 
 
