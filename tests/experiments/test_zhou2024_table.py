@@ -194,3 +194,4 @@ def test_open_numbers_are_those_of_the_ledger_and_leads_what_the_page_says(datas
         same = dict(zip(methods, (agreed[place, i, 0, candidates.FIRST, i].sum() for i in range(8)), strict=True))
         assert same[lead] == 4
         assert max(same["KKM"], same["FKKM"]) <= 1
+        assert (found["shuffled, most"][lead], found["best candidate"]["FKKM"]) == (3, 3)

@@ -14,9 +14,9 @@ from ..catalogue import experiment
 from ..claim_rules import NOT_JUDGED
 from ..ledger import evaluation
 from ..ledger import state as ledger_state
-from ..ledger.claims import claims, claims_of_run
+from ..ledger.claims import SIDES, badge, claims, claims_of_run
 from ..ledger.heat import mark
-from ..ledger.page import claim_columns, shown_counts, stored
+from ..ledger.page import shown_counts, stored
 from ..ledger.table import columns, counts, judged_numbers, ledger
 from ..ledger.table import published as printed_cells
 from ..ledger.tried import tried
@@ -140,7 +140,7 @@ def claim_table(study: Study, ids: list[str]) -> HTML:
     """Claims of a paper with their answers; in a reader's own run with those that its own rows give."""
     judged = claims_of_run(ids, study)
     if study.alone:
-        judged["described"] = judged["described"].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
+        judged[list(SIDES)] = judged[list(SIDES)].replace(NOT_JUDGED, f"{NOT_JUDGED} in this run")
     return _claims(judged)
 
 
@@ -150,14 +150,15 @@ def claim_answers(ids: list[str]) -> HTML:
 
 
 def _claims(judged: pd.DataFrame) -> HTML:
-    shown = pd.DataFrame(
-        {
-            "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
-            "statement": judged["claim"].map(html.escape),
-            **claim_columns(judged),
-        }
-    )
-    return table(shown, caption="Claims and their computed answers")
+    columns = {
+        "claim": [f'<span id="claim-{claim}">{claim}</span>' for claim in judged["id"]],
+        "statement": judged["claim"].map(html.escape),
+        **{name: judged[side].map(badge) for side, name in SIDES.items() if judged[side].any()},
+        "numbers": judged["evidence"].map(html.escape),
+    }
+    if judged["agreement"].any():
+        columns["agreement"] = judged["agreement"].map(html.escape)
+    return table(pd.DataFrame(columns), caption="Claims and their computed answers")
 
 
 def drawn(results: pd.DataFrame, experiment_id: str) -> pd.DataFrame:

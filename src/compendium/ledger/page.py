@@ -104,13 +104,6 @@ def shown_counts(judged: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns=heads)
 
 
-def claim_columns(frame: pd.DataFrame) -> dict[str, Iterable[str]]:
-    """The three answers to claims with the numbers behind them, in HTML."""
-    answers = {name: frame[side].map(badge) for side, name in SIDES.items() if frame[side].any()}
-    found = answers | {"numbers": frame["evidence"].map(escape)}
-    return found | ({"agreement": frame["agreement"].map(escape)} if frame["agreement"].any() else {})
-
-
 def choices(name: str, table: pd.DataFrame, choice: Mapping[str, str]) -> HTML:
     """A table of HTML over which ``ledger.js`` puts a search, and choices by headings with a name in the address."""
     head = {one: choice.get(one, "") for one in table}
