@@ -163,7 +163,7 @@ def test_a_search_finds_the_setting_that_made_a_table_and_nothing_in_columns_of_
     printed = candidates.table_of(rows, settings[made])
     moved = pd.DataFrame(np.roll(printed.to_numpy(), 3, axis=0), printed.index, printed.columns)
     found, control = (
-        candidates.search(candidates.agreement(rows, settings, one), settings)
+        candidates.search(candidates.agreement(rows, settings, one, space["agrees"]), settings)
         .set_index("numbers of")
         .loc["whole table"]
         for one in (printed, moved)
@@ -180,7 +180,7 @@ def test_open_numbers_are_those_of_the_ledger_and_leads_what_the_page_says(datas
     space = cells_of("zhou2024-candidates", again=False, **experiment("zhou2024-candidates").executions[dataset])
     printed = readings.printed().query("dataset == @dataset").pivot(index="method", columns="metric", values="mean")
     settings, methods = space["SETTINGS"], list(readings.METHODS)
-    agreed = candidates.agreement(space["results"], settings, printed)
+    agreed = candidates.agreement(space["results"], settings, printed, space["agrees"])
     fails = [~agreed[0, i, 0, candidates.FIRST, i] for i in range(8)]
     fails = pd.DataFrame(fails, methods, zhou2024.METRICS).stack()
     cells = ledger()

@@ -5,7 +5,7 @@ definition of each measure; none of it is free by method. The notebook has the r
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import product
 
@@ -17,7 +17,6 @@ from sklearn.metrics import mutual_info_score
 from evenspan.metrics.clustering import accuracy_of
 
 from ...claim_rules import rule_file
-from ...ledger.verdicts import judge, passes
 from .protocol import COUNTED, METRICS, JointCounts
 from .readings import METHODS
 
@@ -69,15 +68,17 @@ def table_of(rows: pd.DataFrame, setting: Mapping[str, str]) -> pd.DataFrame:
     return pd.DataFrame(means).T.round(3)
 
 
-def agreement(rows: pd.DataFrame, settings: Mapping[str, Mapping[str, str]], printed: pd.DataFrame) -> np.ndarray:
-    """Whether a number agrees: (settings, methods, reports, definitions, methods whose printed column it is)."""
-    rules, found = rule_file(), {}
-    columns = printed.loc[list(METHODS), PLACES].to_numpy()
+def agreement(
+    rows: pd.DataFrame,
+    settings: Mapping[str, Mapping[str, str]],
+    printed: pd.DataFrame,
+    agrees: Callable[[float, float, float], bool],
+) -> np.ndarray:
+    """Whether a number agrees: (settings, methods, reports, definitions, methods whose printed column it is).
 
-    @cache
-    def agrees(theirs: float, ours: float, spread: float) -> bool:
-        given = {"rules": rules, "digits": 3, "our_std": spread or None}
-        return bool(np.isfinite([theirs, ours]).all()) and passes(judge(f"{theirs:g}", ours, **given).kind)
+    ``agrees`` compares a printed number with ours, which has a deviation between starts."""
+    found, agrees = {}, cache(agrees)
+    columns = printed.loc[list(METHODS), PLACES].to_numpy()
 
     none = np.zeros((len(REPORTS), len(PLACES), len(METHODS)), dtype=bool)  # what failed agrees with nothing
     for key, some in rows[rows["metric"] == COUNTED].groupby(["variant", "method"]):
