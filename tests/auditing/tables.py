@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 import evenspan
+from evenspan.auditing.groups import PARTS
 from evenspan.auditing.sample import Points, Sample
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
@@ -63,14 +64,13 @@ def frame(X: np.ndarray, labels: np.ndarray, name: str = "team") -> pd.DataFrame
     return table.assign(**{name: labels, "hired": np.where(X[:, 0] + noise > 0, "yes", "no")})
 
 
-def sample(X, labels, *, held=0.4, n_blocks=40, attribute="team", y=None, seed=0) -> Sample:
+def sample(X, labels, *, held=0.3, n_blocks=40, attribute="team", y=None, seed=0) -> Sample:
     """A sample as it is kept of a table, the features as they are."""
     names = [f"x{j}" for j in range(X.shape[1])]
-    out = np.random.default_rng(seed).random(len(X)) < held
-    moments, points = {}, []
-    for part, mine in (("fitting", ~out), ("held out", out)):
+    drawn, moments, points = np.random.default_rng(seed).random(len(X)), {}, {}
+    for part, mine in zip(PARTS, (drawn >= 2 * held, drawn < held, (drawn >= held) & (drawn < 2 * held)), strict=True):
         table, groups = pd.DataFrame(X[mine], columns=names), labels[mine]
-        points.append(Points(X[mine], pd.DataFrame({attribute: groups}), None if y is None else y[mine]))
+        points[part] = Points(X[mine], pd.DataFrame({attribute: groups}), None if y is None else y[mine])
         if mine.any():
             blocks = pd.DataFrame({"block": assign_blocks(len(table), n_blocks, seed), attribute: groups})
             moments[part] = {attribute: GroupMoments.from_data(table, blocks)}
@@ -80,7 +80,7 @@ def sample(X, labels, *, held=0.4, n_blocks=40, attribute="team", y=None, seed=0
     encoder = SimpleNamespace(get_feature_names_out=lambda: np.array(names))
     return Sample(
         "table", len(X), len(X), columns, groups, encoder, (attribute,), None if y is None else "hired",
-        moments["fitting"], moments.get("held out", {}), *points,
+        moments, points,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def hostile(n: int = 420) -> pd.DataFrame:
     return table
 
 
-def plain(n: int = 2000) -> pd.DataFrame:
+def plain(n: int = 4000) -> pd.DataFrame:
     """Two groups of unequal size whose best directions differ, so that something is recommended."""
     rng = np.random.default_rng(0)
     wide = rng.normal(size=(n, 4)) * [3.0, 2.0, 1.0, 0.5]
@@ -115,7 +115,7 @@ def audited(which: str):
     """An audit of one of the tables for the report."""
     if which == "plain":
         return evenspan.audit(
-            plain(), sensitive="team", k=[1, 2], methods=["Min-max loss", "Fair PCA"], n_boot=60, random_state=3
+            plain(), sensitive="team", k=2, methods=["Min-max loss", "Fair PCA"], n_boot=60, random_state=3
         )
     return evenspan.audit(
         hostile(), sensitive=[RACE, "sex"], target="y", k=[1, 2],

@@ -9,6 +9,7 @@ import pytest
 import evenspan
 from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import BINARY, QUICK, chosen_methods
+from evenspan.auditing.groups import PARTS
 from evenspan.auditing.writing import file_names, plain_text
 from evenspan.core.errors import ComponentsError, ConfigurationError, FairError, GroupError
 from evenspan.methods import METHODS
@@ -59,18 +60,17 @@ def test_the_pipeline_gives_the_representation_that_the_numbers_are_of(found, ta
         pipeline = found.pipeline(method, k=2)
         T, X, estimator = pipeline.transform(raw), pipeline[0].transform(raw), pipeline[-1]
         squares = ((np.asarray(X) - T @ estimator.subspace_.V.T - estimator.mean_) ** 2).sum(axis=1)
-        # Nobody kept which rows were held out; both parts together are all rows.
+        # Nobody kept which rows were held out; all parts together are all rows.
         mine = seen[(seen["method"] == method) & (seen["k"] == 2) & (seen["metric"] == "error")]
         for group in ("g0", "g1"):
             counts = found.sample.groups.set_index("group").loc[group]
-            parts = [value(mine, part=part, group=group)["value"] for part in ("training", "held out")]
-            total = parts[0] * counts["training"] + parts[1] * counts["held out"]
+            total = sum(value(mine, part=part, group=group)["value"] * counts[part] for part in PARTS)
             assert np.isclose(squares[table["team"] == group].sum(), total, rtol=1e-8)
     for concern, answer in found.recommendation["team"].items():
         if answer.method:
             assert found.pipeline(concern=concern)[-1] is found.estimators["team", answer.method, answer.k]
     for asked, said in (
-        ({}, "means: use"), ({"method": "Kernel"}, "no Kernel"), ({"method": "PCA", "k": 9}, "k=9"),
+        ({}, "means: consider"), ({"method": "Kernel"}, "no Kernel"), ({"method": "PCA", "k": 9}, "k=9"),
         ({"attribute": "age"}, "attribute='age'"), ({"concern": "losses"}, "concern='losses'"),
         ({"method": "Null-it-out PCA", "k": 4}, "with k=4 for team"),
     ):  # fmt: skip

@@ -21,10 +21,10 @@ K = 2
 
 
 def judged(found, estimator, part="training"):
-    training = Part("training", found.fitting["team"], "team", 200, 0)
+    training = Part("training", found.blocked["training"]["team"], "team", 200, 0)
     moments = training.plain
     estimator.fit_moments(moments)
-    on = training if part == "training" else Part("held out", found.held_out["team"], "team", 200, 1)
+    on = training if part == "training" else Part("held out", found.blocked["held out"]["team"], "team", 200, 1)
     return Evaluation(on, linear_map(estimator), own_errors([training, on], [K])[K][1]), moments
 
 
@@ -33,7 +33,7 @@ def judged(found, estimator, part="training"):
 def test_every_linear_metric_is_that_of_the_rows(part, estimator):
     found = sample(*rows())
     judgement, moments = judged(found, estimator, part)
-    points = found.fitting_points if part == "training" else found.held_out_points
+    points = found.points[part]
     names = points.groups["team"].to_numpy()
     T = (points.X - estimator.mean_) @ estimator.components_.T
     residuals = ((points.X - estimator.mean_ - T @ estimator.subspace_.V.T) ** 2).sum(axis=1)
@@ -93,7 +93,7 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     labels = np.array(["a"] * 1500 + ["b"] * 1200 + ["few"] * 12)
     X = rng.normal(size=(len(labels), 3)) + 0.25 * (labels == "b")[:, None]
     X[labels == "b", 2] *= 1.6
-    part = Part("held out", sample(X, labels, held=0.0).fitting["team"], "team", 400, 1)
+    part = Part("held out", sample(X, labels, held=0.0).blocked["training"]["team"], "team", 400, 1)
     V = np.eye(3)[:, :2]
     judgement = Evaluation(part, LinearMap(V, V, X.mean(axis=0)))
     found = {row.metric: row for row in judgement.rows() if not row.group}
@@ -106,24 +106,47 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
     assert noise > found["mean distance"].value
 
 
-def read(found):
-    """The readers of the held-out points, the map that they read, and what linear ones find."""
-    readers = Probes(found.fitting_points, found.held_out_points, "team", 0)
+def read(found, kind="linear"):
+    """What attackers of the held-out points find under PCA, and the map that they read."""
+    readers = Probes(found.points["training"], {"held out": found.points["held out"]}, "team", 0)
     answer = linear_map(StandardPCA(K).fit_moments(found.moments("team")))
-    return readers, answer, [row for row in readers.rows(answer) if row.metric == "linear AUC"]
+    rows = [row for _, row in readers.rows(answer)]
+    return answer, rows, [row for row in rows if row.metric == f"{kind} AUC"]
 
 
 @pytest.mark.parametrize("sizes", [(900, 500), (900, 500, 300)], ids=["two groups", "three groups"])
-def test_areas_are_those_of_the_judge(sizes):
+def test_the_strongest_attacker_is_that_of_the_judge(sizes):
     found = sample(*rows(sizes))
-    _, seen, linear = read(found)
-    parts = [(p.X @ encoder(seen), p.groups["team"].to_numpy()) for p in (found.fitting_points, found.held_out_points)]
-    area, row = metrics.group_auc("linear", *parts), linear[-1]
-    assert np.isclose(row.value, area, atol=2e-3)  # the same rows in another order
-    assert row.low < area < row.high
-    assert area > row.noise_q95 + 0.02
+    seen, every, linear = read(found)
+    parts = [
+        (found.points[p].X @ encoder(seen), found.points[p].groups["team"].to_numpy()) for p in ("training", "held out")
+    ]
+    areas, strongest = metrics.attack(*parts), every[-1]
+    for name, area in areas.items():  # the same rows in another order
+        assert np.isclose(
+            next(row for row in every if row.metric == f"{name} AUC" and not row.group).value, area, atol=0.02
+        )
+    assert strongest.metric == "group AUC"
+    assert strongest.value == max(row.value for row in every[:-1])
+    assert strongest.high == max(row.high for row in every[:-1])
+    assert f"Strongest attacker: {max(areas, key=areas.get)}" in strongest.note
+    assert strongest.value > strongest.noise_q95 + 0.02
     assert [row.group for row in linear] == (["g0", "g1", "g2", ""] if len(sizes) == 3 else [""])
-    assert row.value == max(one.value for one in linear)
+    assert linear[-1].value == max(one.value for one in linear)
+
+
+def test_trees_find_what_a_linear_attacker_does_not_and_nobody_finds_what_is_not_there():
+    """Equal means, unequal spread: only the linear one guesses. The control: groups dealt at random, many times."""
+    rng, beyond = np.random.default_rng(0), 0
+    labels = np.repeat(["a", "b"], 900)
+    X = rng.normal(size=(1800, 4)) * np.where(labels == "a", 1.0, 2.0)[:, None]
+    found = {row.metric: row for row in read(sample(X, labels))[1]}
+    assert found["linear AUC"].value < found["linear AUC"].noise_q95 < 0.75 < found["group AUC"].value
+    for seed in range(20):
+        strongest = read(sample(X, rng.permutation(labels), seed=seed))[1][-1]
+        beyond += strongest.value > strongest.noise_q95
+        assert strongest.low < 0.5 < strongest.high
+    assert beyond <= 3  # one in twenty is expected at most; four or more have a probability of .016
 
 
 def test_a_group_of_a_few_rows_is_not_read_and_that_is_said():
@@ -135,7 +158,7 @@ def test_a_group_of_a_few_rows_is_not_read_and_that_is_said():
 def decide(X, labels, y, estimator):
     found = sample(X, labels, y=y)
     answer = linear_map(estimator.fit_moments(found.moments("team")))
-    decisions = Decisions(found.fitting_points, found.held_out_points, "team", 0)
+    decisions = Decisions(found.points["training"], found.points["held out"], "team", 0)
     return {(row.metric, row.group): row for row in decisions.rows(answer)}, found, answer
 
 
@@ -143,10 +166,10 @@ def test_rates_of_one_classifier_are_those_of_its_predictions():
     X, labels = rows((900, 500))
     y = np.where(X[:, 0] + np.random.default_rng(0).normal(size=len(X)) > 0.3, "yes", "no")
     here, found, answer = decide(X, labels, y, StandardPCA(4))
-    E, F = (part.X @ encoder(answer) for part in (found.fitting_points, found.held_out_points))
-    model = LogisticRegression(max_iter=10_000).fit(E - E.mean(axis=0), found.fitting_points.y)
+    E, F = (part.X @ encoder(answer) for part in (found.points["training"], found.points["held out"]))
+    model = LogisticRegression(max_iter=10_000).fit(E - E.mean(axis=0), found.points["training"].y)
     chosen, scores = model.predict(F - E.mean(axis=0)) == "yes", model.decision_function(F - E.mean(axis=0))
-    truth, groups = found.held_out_points.y == "yes", found.held_out_points.groups["team"].to_numpy()
+    truth, groups = found.points["held out"].y == "yes", found.points["held out"].groups["team"].to_numpy()
     for group in ("", "g0", "g1"):
         inside = np.full(len(truth), True) if not group else groups == group
         expected = {
@@ -168,8 +191,8 @@ def test_a_target_that_is_a_number_or_has_three_values_has_no_rates():
     X, labels = rows((900, 500))
     number = X[:, 0] + np.random.default_rng(0).normal(size=len(X)) + 5.0
     here, found, answer = decide(X, labels, number, StandardPCA(4))
-    E, F = (part.X @ encoder(answer) for part in (found.fitting_points, found.held_out_points))
-    share = LinearRegression().fit(E, found.fitting_points.y).score(F, found.held_out_points.y)
+    E, F = (part.X @ encoder(answer) for part in (found.points["training"], found.points["held out"]))
+    share = LinearRegression().fit(E, found.points["training"].y).score(F, found.points["held out"].y)
     assert np.isclose(here["target R2", ""].value, share, rtol=1e-9)
     assert here["target R2", ""].low < share < here["target R2", ""].high
     assert {metric for metric, _ in here} == {"target R2"}

@@ -1,5 +1,6 @@
 """Three questions, each with its own answer: what is recommended after a significant effect, and what never is."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -24,8 +25,8 @@ def seen(found, methods=None, sizes=(2,)):
 NOISE = np.random.default_rng(0).normal(size=400)
 
 
-def given(values, *, null=0.1, average=None, noise=0.01):
-    """An analysis of methods with these effects, on held-out rows: they vary alike but for a little noise."""
+def given(values, *, null=0.1, average=None, noise=0.01, kept=None, enough=True, target=None):
+    """An analysis of methods with these effects, on both parts of the rows: they vary alike but for a little noise."""
     rng, held_out, fits, lines = np.random.default_rng(1), {}, {}, []
     for name, value in values.items():
         price = (average or {}).get(name, 1.0)
@@ -37,10 +38,22 @@ def given(values, *, null=0.1, average=None, noise=0.01):
         )  # fmt: skip
         fits[name, 2] = SimpleNamespace(estimator=SimpleNamespace(certificate_=Certificate("p", 1.0, 1.0)), note="")
         numbers = [("", what.effect, value, value - noise, value + noise) for what in CONCERNS.values()]
-        numbers += [("", "average error", price, price, price), ("", "retained variance", 0.8, 0.7, 0.9)]
-        numbers += [(group, "target AUC", *3 * (value / by,)) for group, by in (("", 4), ("a", 5), ("b", 3))]
-        lines += [("team", 2, name, "held out", *one, null, "") for one in numbers]
-    return Analysis("team", pd.DataFrame(lines, columns=COLUMNS), fits, 2, "why k", held_out, None, "", {})
+        numbers += [("", "average error", price, price, price)]
+        numbers += [("", "retained variance", *3 * ((kept or {}).get(name, 0.8),))]
+        area = (target or {}).get(name, 0.8)
+        numbers += [
+            (group, "target AUC", *3 * (area + more,)) for group, more in (("", 0.0), ("a", 0.02), ("b", -0.05))
+        ]
+        lines += [("team", 2, name, part, *one, null, "") for part in ("validation", "held out") for one in numbers]
+    rows, evaluations = pd.DataFrame(lines, columns=COLUMNS), {"validation": held_out, "held out": held_out}
+    return Analysis("team", rows, fits, 2, "why k", 0.8, enough, evaluations, None, "", {})
+
+
+def by_parts(validation, held_out):
+    """An analysis whose validation and held-out rows say different things."""
+    rows = [one.rows[one.rows["part"] == part] for one, part in ((validation, "validation"), (held_out, "held out"))]
+    evaluations = {"validation": validation.evaluations["validation"], "held out": held_out.evaluations["held out"]}
+    return replace(held_out, rows=pd.concat(rows), evaluations=evaluations)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +73,14 @@ def given(values, *, null=0.1, average=None, noise=0.01):
         ("errors", "", "No method improves on PCA", given({"PCA": 2.0, "u-FPCA": 1.9}, noise=1.0)),
         ("classification", "", "No method improves", given({"PCA": 0.9, "LEACE": 0.85}, null=0.6, noise=0.2)),
         ("errors", "", "none was asked for", given({"PCA": 2.0, "Fair PCA": 0.1})),
+        # Too dear, or too few components to say anything.
+        ("means", "", "worth its price", given({"PCA": 2.0, "Fair PCA": 0.1}, kept={"Fair PCA": 0.39})),
+        ("means", "Fair PCA", "still", given({"PCA": 2.0, "Fair PCA": 0.5}, kept={"Fair PCA": 0.41})),
+        ("means", "", "worth its price", given({"PCA": 2.0, "Fair PCA": 0.1}, target={"Fair PCA": 0.64})),
+        ("means", "", "is too small", given({"PCA": 2.0, "Fair PCA": 0.1}, enough=False)),
+        # Chosen on validation rows, whatever held-out rows say.
+        ("means", "LEACE", "still", by_parts(given({"PCA": 2.0, "Fair PCA": 0.5, "LEACE": 0.2}),
+                                            given({"PCA": 2.0, "Fair PCA": 0.2, "LEACE": 0.5}))),
     ],
 )  # fmt: skip
 def test_the_rule(concern, method, said, what):
@@ -68,7 +89,7 @@ def test_the_rule(concern, method, said, what):
     effect = what.row(CONCERNS[concern].effect)
     assert answer.significant == (effect["value"] > effect["noise_q95"])
     assert answer.verdict in answer.sentence
-    assert answer.reason[-1] == "why k"
+    assert answer.reason[-1] == "why k" or answer.too_small
     if not answer.significant:
         assert "PCA" not in answer.advice + " ".join(answer.reason)
     if method not in ("", "PCA"):
@@ -109,5 +130,5 @@ def test_losses_need_ten_rows_a_feature():
     for names, given in ((labels, False), (np.where(np.arange(4000) < 900, "few", "many"), True)):
         analysis = seen(sample(X, names), ["Min-max loss"], (4,))
         assert (analysis.row("worst loss") is not None) == given
-        assert ("few has 49 training rows for 20 features" in analysis.losses) == (not given)
+        assert ("few has 35 training rows for 20 features" in analysis.losses) == (not given)
         assert ("worst loss" in analysis.frontier.curves) == given

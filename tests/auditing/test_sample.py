@@ -5,18 +5,16 @@ import pandas as pd
 import pytest
 
 from evenspan import GroupMoments
-from evenspan.auditing.groups import holdout_mask
+from evenspan.auditing.groups import PARTS, parts_of_rows
 from evenspan.auditing.sample import read_sample
 from evenspan.core.errors import ConfigurationError, DataError, GroupError, LimitError
 
 from .tables import people, troubled
 
-PARTS = ("fitting", "held_out")
-
 
 def part_of(sample, frame: pd.DataFrame, part: str) -> pd.DataFrame:
     """The rows of a part, found by their points (all rows are kept as points here)."""
-    points = sample.fitting_points if part == "fitting" else sample.held_out_points
+    points = sample.points[part]
     encoded = sample.encoder.transform(frame).to_numpy()
     index = [int(np.abs(encoded - row).max(axis=1).argmin()) for row in points.X]
     assert len(set(index)) == len(index)
@@ -35,21 +33,21 @@ def close(a: GroupMoments, b: GroupMoments, tolerance: float = 1e-10) -> None:
 def test_blocked_moments_add_up_to_those_of_the_encoded_part(standardize):
     frame, sensitive = people(), ["sex", "race"]
     sample = read_sample(frame, sensitive=sensitive, target="accepted", standardize=standardize, intersections=True)
-    assert len(sample.fitting_points.X) + len(sample.held_out_points.X) == len(frame) == sample.n_used == sample.n_rows
+    assert sum(len(points.X) for points in sample.points.values()) == len(frame) == sample.n_used == sample.n_rows
     for part in PARTS:
         rows = part_of(sample, frame, part)
         X = sample.encoder.transform(rows)
         for attribute in sensitive:
             whole = GroupMoments.from_data(X, rows[attribute].to_numpy(dtype=str))
             close(sample.moments(attribute, part), whole, 1e-10 if standardize else 1e-9)
-            blocked = getattr(sample, part)[attribute]
+            blocked = sample.blocked[part][attribute]
             assert blocked.attributes == ("block", attribute)
             sizes = blocked.marginal("block").counts
             assert sizes.max() - sizes.min() <= 1
             assert len(sizes) == min(100, len(rows))
     fitted = sample.moments("sex").pooled()
     assert np.allclose(np.diag(fitted.scatters[0]) / fitted.n, 1) == standardize
-    assert np.abs(sample.moments("sex", "held_out").mean).max() > 1e-3  # mean and scale are those of the fitting part
+    assert np.abs(sample.moments("sex", "held out").mean).max() > 1e-3  # mean and scale are those of the training set
 
 
 def test_a_file_and_a_seed_give_the_same_sample_and_another_seed_other_parts(tmp_path):
@@ -59,9 +57,11 @@ def test_a_file_and_a_seed_give_the_same_sample_and_another_seed_other_parts(tmp
     first, other = read_sample(frame, **options), read_sample(tmp_path / "t.csv", **options)
     pd.testing.assert_frame_equal(other.columns, first.columns)
     for part in PARTS:
-        close(getattr(other, part)["race"], getattr(first, part)["race"])
-    np.testing.assert_allclose(other.fitting_points.X, first.fitting_points.X, rtol=1e-9, atol=1e-10)
-    assert not np.allclose(read_sample(frame, **options, random_state=1).fitting_points.X, first.fitting_points.X)
+        close(other.blocked[part]["race"], first.blocked[part]["race"])
+    again = read_sample(frame, **options, random_state=1)
+    fitted, same, moved = (sample.points["training"].X for sample in (first, other, again))
+    np.testing.assert_allclose(same, fitted, rtol=1e-9, atol=1e-10)
+    assert not np.allclose(moved, fitted)
 
 
 def test_dropped_rows_are_those_of_pandas_and_told_by_group():
@@ -78,11 +78,11 @@ def test_dropped_rows_are_those_of_pandas_and_told_by_group():
     assert sample.moments("race").labels.tolist() == ["a", "b"]
 
 
-def test_missing_cells_get_the_mean_of_the_fitting_part():
+def test_missing_cells_get_the_mean_of_the_training_set():
     frame = troubled()
     told = read_sample(frame, sensitive="sex", missing="indicator", standardize=False)
     fill = {code.name: code.fill for code in told.encoder.codes_}
-    rows = part_of(told, frame, "fitting")
+    rows = part_of(told, frame, "training")
     assert fill["income"] == pytest.approx(rows["income"].mean(), rel=1e-12)
     assert fill["job"] == rows["job"].mode()[0]
     assert fill["income"] != pytest.approx(frame["income"].mean(), rel=1e-6)
@@ -111,17 +111,19 @@ def test_columns_say_what_they_are_used_as_and_which_are_proxies():
     assert table["proxy"][table["proxy"] != ""].to_dict() == {"relation": "sex"}
     assert table.loc["relation", "association with sex"] > 0.9 > 0.3 > table.loc["job", "association with sex"]
     assert table.loc["joined", ["note", "kind", "missing"]].tolist() == ["excluded on request", "date", 0]
-    assert read_sample(people(), sensitive="sex", target="age").fitting_points.y.dtype == float
+    assert read_sample(people(), sensitive="sex", target="age").points["training"].y.dtype == float
     assert read_sample(people(), sensitive="sex", keep=["customer"]).feature_names[0] == "customer"
 
 
 def test_the_split_keeps_the_shares_of_the_groups_and_is_random_within():
     codes = np.random.default_rng(0).choice(3, 10_000, p=[0.7, 0.25, 0.05])
-    held, other = (holdout_mask({"g": (np.arange(3), codes)}, 0.3, np.random.default_rng(seed)) for seed in (1, 2))
-    np.testing.assert_allclose(np.bincount(codes, weights=held), 0.3 * np.bincount(codes), atol=1)
-    assert 0.08 < np.mean(held & other) < 0.10  # 0.3 squared
+    part, other = (parts_of_rows({"g": (np.arange(3), codes)}, 0.3, np.random.default_rng(seed)) for seed in (1, 2))
+    for i, share in enumerate((0.4, 0.3, 0.3)):
+        np.testing.assert_allclose(np.bincount(codes, weights=part == i), share * np.bincount(codes), atol=2)
+    assert 0.08 < np.mean((part == 2) & (other == 2)) < 0.10  # 0.3 squared
     fours = {"g": (np.arange(250), np.repeat(np.arange(250), 4))}
-    assert holdout_mask(fours, 0.3, np.random.default_rng(1)).sum() == pytest.approx(300, abs=1)  # not one of each four
+    sizes = np.bincount(parts_of_rows(fours, 0.3, np.random.default_rng(1)))
+    np.testing.assert_allclose(sizes, [400, 300, 300], atol=1)  # not one of each four
 
 
 def test_small_groups_and_fewer_blocks_are_told(monkeypatch):
@@ -131,8 +133,8 @@ def test_small_groups_and_fewer_blocks_are_told(monkeypatch):
     sample = read_sample(frame, sensitive="race", min_group=20)
     groups = sample.groups.set_index("group")
     assert groups["small"].to_dict() == {"a": False, "b": False, "c": False, "single": True}
-    assert "all of its rows are in the" in groups.loc["single", "note"]
-    assert len(sample.fitting["race"].marginal("block").labels) == 30
+    assert "all of its rows are in one part" in groups.loc["single", "note"]
+    assert len(sample.blocked["training"]["race"].marginal("block").labels) == 30
     assert any("rest on 30 blocks of rows instead of 100" in note for note in sample.notes)
 
 

@@ -20,8 +20,9 @@ from ..reconstruction.group_errors import best_kept, group_matrices
 from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
-from .evaluation import COLUMNS, HELD_OUT, TRAINING, Evaluation, Part, Row, larger_auc, own_errors
+from .evaluation import COLUMNS, Evaluation, Part, Row, own_errors
 from .fitting import PCA, Fitted, fit_method, rank
+from .groups import HELD_OUT, PARTS, TRAINING, VALIDATION
 from .probes import Probes
 from .sample import Points, Sample, Tell
 
@@ -29,8 +30,6 @@ from .sample import Points, Sample, Tell
 LEAST_BLOCKS = 5
 #: Share of the variance that principal components are to retain.
 RETAINED = 0.8
-#: Numbers of components that are looked at unless others are asked for.
-MOST_COMPONENTS = 10
 #: Seconds of one core by the third power of the features: for each method and k, and for the frontier (768 features).
 SECONDS, FRONTIER_SECONDS = 2e-8, 3e-8
 FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
@@ -38,17 +37,18 @@ FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 
 def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
     """The sample without groups that have rows in too few blocks of a part, and the rows of these."""
-    parts = [sample.fitting[attribute], sample.held_out[attribute]]
+    parts = [sample.blocked[part][attribute] for part in PARTS]
     # A cell for each block and group that occur together.
     cells = [pd.Series(part.counts).groupby(part.labels[attribute].astype(str)) for part in parts]
-    rows = cells[0].sum().add(cells[1].sum(), fill_value=0).astype(int)
+    rows = pd.concat([one.sum() for one in cells]).groupby(level=0).sum().astype(int)
     compared = [label for label in rows.index if all(one.size().get(label, 0) >= LEAST_BLOCKS for one in cells)]
     left_out = rows.drop(compared).to_dict()
     if len(compared) < 2:
         told = ", ".join(f"{label} ({n} rows)" for label, n in rows.items())
         raise GroupError(
             f"{attribute} has the groups {told}, of which {len(compared)} have rows in {LEAST_BLOCKS} blocks or more "
-            "of both parts; needed are two. Merge groups, hold out another share, or take a larger table."
+            f"of each part ({', '.join(PARTS)}); needed are two. Merge groups, hold out another share, or take a "
+            "larger table."
         )
     if not left_out:
         return sample, left_out
@@ -62,9 +62,8 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
         y = None if points.y is None else points.y[at]
         return Points(points.X[at], points.groups[at].reset_index(drop=True), y)
 
-    parts = {name: {attribute: moments(getattr(sample, name)[attribute])} for name in ("fitting", "held_out")}
-    points = {name: some(getattr(sample, name)) for name in ("fitting_points", "held_out_points")}
-    return replace(sample, **parts, **points), left_out
+    blocked = {part: {attribute: moments(sample.blocked[part][attribute])} for part in PARTS}
+    return replace(sample, blocked=blocked, points={part: some(sample.points[part]) for part in PARTS}), left_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +112,17 @@ class Analysis:
     fits: dict[tuple[str, int], Fitted]  # by (method, k)
     k: int  # of the recommendation
     why_k: str
-    held_out: dict[str, Evaluation]  # with k components, by method with an answer
+    retained: float  # share of the variance of the training set that PCA retains with k components
+    enough: bool  # whether that is ``RETAINED``, or the number of components was asked for
+    evaluations: dict[str, dict[str, Evaluation]]  # with k components, by part and method with an answer
     frontier: Frontier | None  # with k components; None where these are all the directions that vary
     losses: str  # why losses are not given; empty if they are
     left_out: Mapping[str, int]  # rows of each group that is not compared
+
+    @property
+    def labels(self) -> list[str]:
+        """The groups that are compared."""
+        return self.evaluations[HELD_OUT][PCA].part.labels
 
     @cached_property
     def _lines(self) -> dict[tuple, dict]:
@@ -133,37 +139,36 @@ def analyse(
 ) -> Analysis:
     """Everything about one attribute."""
     sample, left_out = compared_groups(sample, attribute)
-    points = sample.fitting_points, sample.held_out_points
-    parts = [
-        Part(TRAINING, sample.fitting[attribute], attribute, n_boot, (seed, 0)),
-        Part(HELD_OUT, sample.held_out[attribute], attribute, n_boot, (seed, 1)),
-    ]
+    points = sample.points
+    parts = [Part(part, sample.blocked[part][attribute], attribute, n_boot, (seed, i)) for i, part in enumerate(PARTS)]
     moments = parts[0].plain
-    k, why_k = _components(moments, asked)
+    k, why_k, retained = _components(moments, asked)
     sizes = asked or (k,)
 
     seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     own = own_errors(parts, sizes)
-    probes = Probes(*points, attribute, seed)
-    decisions = None if sample.target is None else Decisions(*points, attribute, seed)
-    fits, rows, held_out = {}, [], {}
+    probes = Probes(points[TRAINING], {part: points[part] for part in (VALIDATION, HELD_OUT)}, attribute, seed)
+    decisions = None
+    if sample.target is not None:
+        decisions = Decisions(points[TRAINING], points[HELD_OUT], attribute, seed)
+    fits, rows, evaluations = {}, [], {part: {} for part in PARTS}
     for j, name in enumerate(methods):
         tell(f"Methods for {attribute}{expected}", j, len(methods))
-        for size, fit in fit_method(name, sizes, moments, points[0], attribute, seed).items():
+        for size, fit in fit_method(name, sizes, moments, points[TRAINING], attribute, seed).items():
             fits[name, size] = fit
             if fit.estimator is None:
                 rows += [(attribute, size, name, TRAINING, Row("average error", np.nan, note=fit.note))]
                 continue
             answer, found = linear_map(fit.estimator), []
-            for part, mine in zip(parts, own.get(size, [None, None]), strict=True):
+            for part, mine in zip(parts, own.get(size, [None] * len(parts)), strict=True):
                 evaluation = Evaluation(part, answer, mine)
                 found += [(part.name, row) for row in evaluation.rows(fit.note)]
-            if size == k:
-                held_out[name] = evaluation
-            seen = list(probes.rows(answer))
-            seen += [larger_auc(seen, moments.G), *(decisions.rows(answer) if decisions else ())]
-            found += [(HELD_OUT, row) for row in seen]
+                if size == k:
+                    evaluations[part.name][name] = evaluation
+            if size == k:  # attackers take most of the time
+                found += [*probes.rows(answer)]
+            found += [(HELD_OUT, row) for row in (decisions.rows(answer) if decisions else ())]
             rows += [(attribute, size, name, *one) for one in found]
 
     tell(f"What is possible for {attribute}", 0, None)
@@ -174,16 +179,17 @@ def analyse(
         f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
         f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
     )  # fmt: skip
-    return Analysis(attribute, tidy, fits, k, why_k, held_out, possible, losses, left_out)
+    enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
+    return Analysis(attribute, tidy, fits, k, why_k, retained, enough, evaluations, possible, losses, left_out)
 
 
-def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[int, str]:
+def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[int, str, float]:
     """The smallest number of components with which PCA retains ``RETAINED`` of the variance, or the largest."""
     # With more components than these, methods that match means have no answer.
-    sizes = asked or range(1, max(min(MOST_COMPONENTS, moments.d - moments.G + 1), 1) + 1)
+    sizes = asked or range(1, max(moments.d - moments.G + 1, 1) + 1)
     values = top_eigenspace(moments.scatter, max(sizes))[0]
     shares = {k: float(values[:k].sum(axis=0) / np.trace(moments.scatter)) for k in sizes}
     k = next((k for k in sizes if shares[k] >= RETAINED), max(sizes))
     why = f"the smallest with at least {RETAINED:.0%}" if shares[k] >= RETAINED else "the largest looked at"
     why = "as asked for" if len(sizes) == 1 and asked else why
-    return k, f"k = {k}, {why}: PCA retains {shares[k]:.0%} of the variance of the training set with it."
+    return k, f"k = {k}, {why}: PCA retains {shares[k]:.0%} of the variance of the training set with it.", shares[k]

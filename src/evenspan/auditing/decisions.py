@@ -9,6 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from ..metrics import settled
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import encoder
 from .evaluation import LEVEL, Row, auc_row
@@ -46,7 +47,7 @@ class Decisions:
             for group, inside in self._members.items():
                 yield _share("target accuracy", int(hits[inside].sum(axis=0)), int(inside.sum(axis=0)), group)
             if self._binary:
-                yield from self._areas(model.decision_function(F - offset))
+                yield from self._areas(settled(model.decision_function(F - offset)))
                 yield from self._rates(predicted == self._second)
 
     def _areas(self, scores: np.ndarray) -> Iterator[Row]:

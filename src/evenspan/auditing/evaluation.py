@@ -30,7 +30,6 @@ from ..metrics.prediction import auc, auc_standard_error
 from ..reconstruction.group_errors import group_matrices
 
 LEVEL = 0.95
-TRAINING, HELD_OUT = "training", "held out"
 #: Rows of every group for each feature below which the group's own directions are not estimated.
 ROWS_A_FEATURE = 10
 #: Columns of tidy rows; ``group`` is empty for what concerns all rows.
@@ -203,20 +202,19 @@ def largest_distance(means: np.ndarray) -> np.ndarray:
     return np.linalg.norm(means[..., g, :] - means[..., h, :], axis=-1).max(axis=-1)
 
 
-def larger_auc(rows: list[Row], G: int) -> Row:
-    """The larger AUC of the two classifiers, with the null quantile for the larger of both, of G groups each."""
-    both = [row for row in rows if row.metric in ("linear AUC", "kernel AUC") and not row.group]
-    found = max(both, key=lambda row: np.nan_to_num(row.value))
-    tests = 1 if G == 2 else G
-    wider = norm.isf((1.0 - LEVEL) / (2 * tests)) / norm.isf((1.0 - LEVEL) / tests)
-    null = 0.5 + wider * (max(row.noise_q95 for row in both) - 0.5)
-    return Row("group AUC", found.value, found.low, found.high, null, note=found.note)
+def auc_row(metric: str, member: np.ndarray, scores: np.ndarray, group: str = "", tests: int = 1) -> Row:
+    """An area under the ROC curve with its normal interval about other scored rows, simultaneous over ``tests`` such.
 
-
-def auc_row(metric: str, member: np.ndarray, scores: np.ndarray, group: str) -> Row:
-    """An area under the ROC curve with its normal interval about other scored rows."""
-    area, margin = auc(member, scores), norm.isf((1.0 - LEVEL) / 2.0) * auc_standard_error(member, scores)
-    return Row(metric, area, max(area - margin, 0.0), min(area + margin, 1.0), group=group)
+    Its 95 % null quantile is what the largest of so many scores without any information exceeds in one of twenty cases,
+    by the normal approximation of the rank sum.
+    """
+    area, z = auc(member, scores), norm.isf((1.0 - LEVEL) / 2.0 / tests)
+    inside = int(member.sum(axis=0))
+    outside = len(member) - inside
+    chance = np.sqrt((inside + outside + 1.0) / (12.0 * inside * outside))
+    null = 0.5 + norm.isf((1.0 - LEVEL) / tests) * chance
+    margin = z * auc_standard_error(member, scores)
+    return Row(metric, area, max(area - margin, 0.0), min(area + margin, 1.0), float(null), group)
 
 
 def paired_difference(one: tuple[float, np.ndarray], other: tuple[float, np.ndarray]) -> tuple[float, float]:

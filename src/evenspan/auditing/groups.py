@@ -1,4 +1,4 @@
-"""The rows of a table: the group of each, those that miss cells, and which are held out."""
+"""The rows of a table: the group of each, those that miss cells, and which part each belongs to."""
 
 from collections.abc import Iterable, Mapping
 
@@ -17,6 +17,9 @@ NO_LABEL = "(missing)"
 CROSS = " x "
 #: A column that misses this share of its cells, so that less than a tenth of the rows is left, is named as the cause.
 MOSTLY_MISSING = 0.8
+
+#: Methods are fitted to the first part, chosen on the second, and described on the third.
+PARTS = TRAINING, VALIDATION, HELD_OUT = "training", "validation", "held out"
 
 #: Sorted labels (G,), and the position (n,) of every row's label among them; -1 where it is missing.
 Labels = tuple[np.ndarray, np.ndarray]
@@ -112,31 +115,33 @@ def intersection(groups: Mapping[str, Labels]) -> dict[str, Labels]:
     return {CROSS.join(groups): (labels, position[at.ravel()].astype(np.int16))}
 
 
-def holdout_mask(groups: Mapping[str, Labels], holdout: float, rng: np.random.Generator) -> np.ndarray:
-    """Which rows (n,) are held out: at random, of every combination of groups the same share to within one row.
+def parts_of_rows(groups: Mapping[str, Labels], holdout: float, rng: np.random.Generator) -> np.ndarray:
+    """The part (n,) of every row as its position in ``PARTS``: at random, validation and held out with a share each.
 
-    The rows are put in order of their groups, at random within, and taken at equal distances (systematic sampling).
+    Of every combination of groups each part has the same share to within two rows: rows are put in order of their
+    groups, at random within, and taken at equal distances (systematic sampling), in turns for the two parts.
     """
     n = len(next(iter(groups.values()))[1])
     order = np.lexsort((rng.random(n), *(codes for _, codes in groups.values())))
-    held = np.zeros(n, dtype=bool)
-    held[order] = np.diff(np.floor(holdout * np.arange(n + 1) + rng.random())) > 0
-    return held
+    part = np.zeros(n, dtype=np.int8)
+    taken = order[np.diff(np.floor(2.0 * holdout * np.arange(n + 1) + rng.random())) > 0]
+    part[taken] = 1 + (np.arange(len(taken)) + rng.integers(2)) % 2
+    return part
 
 
-def groups_table(groups: Mapping[str, Labels], held: np.ndarray, dropped: Mapping, min_group: int) -> pd.DataFrame:
+def groups_table(groups: Mapping[str, Labels], part: np.ndarray, dropped: Mapping, min_group: int) -> pd.DataFrame:
     """One row for each group of each attribute: its rows in all and in each part, and whether it is small."""
     rows = []
     for attribute, (labels, codes) in groups.items():
-        total = np.bincount(codes, minlength=len(labels))
-        out = np.bincount(codes, weights=held, minlength=len(labels)).astype(int)
-        for label, n, m in zip(labels, total, out, strict=True):
+        counts = np.array([np.bincount(codes[part == i], minlength=len(labels)) for i in range(len(PARTS))])
+        for label, in_parts in zip(labels, counts.T.tolist(), strict=True):
+            n = sum(in_parts)
             notes = [f"fewer than {min_group} rows: what is said of it is uncertain"] if n < min_group else []
-            if n in (m, n - m) and n:
-                notes.append(f"all of its rows are in the {'held-out part' if m else 'training set'}")
+            if n and n in in_parts:
+                notes.append(f"all of its rows are in one part ({PARTS[in_parts.index(n)]})")
             rows.append({
-                "attribute": attribute, "group": str(label), "rows": int(n), "share": n / len(held),
-                "training": int(n - m), "held out": int(m), "small": bool(n < min_group),
+                "attribute": attribute, "group": str(label), "rows": n, "share": n / len(part),
+                **dict(zip(PARTS, in_parts, strict=True)), "small": n < min_group,
                 "dropped": dropped.get(attribute, {}).get(str(label), 0), "note": "; ".join(notes),
             })  # fmt: skip
     return pd.DataFrame(rows)

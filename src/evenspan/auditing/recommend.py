@@ -1,15 +1,18 @@
-r"""Three questions about the groups, each with its own answer; and for each the method to use, if any, and its cost.
+r"""Three questions about the groups, each with its own answer; for each a method to consider, if any, and its price.
 
 **Answer.** The effect under principal components (:data:`CONCERNS`), on held-out rows, with its 95 % interval. It is
 *significant* if it exceeds its 95 % null quantile, else *inconclusive*: a difference may be there that these rows do
-not show, so nothing is recommended, in particular not PCA.
+not show, so nothing is recommended, in particular not PCA. Nor is it where PCA retains less than 80 % of the variance
+with the largest k there is: then k is too small to say anything about the table.
 
 **Method.** After a significant effect that is not below ``smallest`` (then PCA will do): of the methods made for the
-question, and with a significantly smaller effect than PCA, that with the smallest; among those that do not differ
-significantly from it that with the least average error. Differences of effects and errors are compared in the same
-samples of blocks; those of two AUC by their standard errors, as if independent.
+question that retain at least half of what PCA retains, and with a significantly smaller effect than PCA, that with the
+smallest; among those that do not differ significantly from it that with the least average error. All of this is seen on
+validation rows; what is said of the method is seen on held-out rows, which chose nothing. Differences of effects and
+errors are compared in the same samples of blocks; those of two AUC by their standard errors, as if independent.
 
-**Cost.** Average error and retained variance before and after; with a target its AUC for all rows and every group.
+**Price.** Retained variance and errors before and after; with a target its accuracy and AUC and the selection rate, of
+all rows and of every group. Half of the AUC beyond guessing is the most that a method may cost.
 """
 
 import re
@@ -17,18 +20,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from ..core.errors import ConfigurationError
 from ..methods import METHODS
 from .analyse import Analysis
 from .evaluation import paired_difference
 from .fitting import CLOSED, PCA
+from .groups import HELD_OUT, VALIDATION
 from .page.blocks import plain as n
 from .sample import Sample
 
-#: What a method costs, before and after; accuracy only where there is no AUC.
-COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy")
+#: What a method costs, before and after.
+COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy", "selection rate")
+#: Share of what PCA retains of the variance, and of the target's AUC beyond guessing, that a method has to leave.
+WORTH = 0.5
 #: Words in names of columns that somebody may want to predict.
 OUTCOMES = {
     "target", "label", "outcome", "class", "y", "default", "approved", "accepted", "admitted", "hired", "risk", "recid",
@@ -60,7 +65,7 @@ CONCERNS: Mapping[str, Concern] = {
         ("errors", "losses"), 0.02,
     ),
     "classification": Concern(
-        "group AUC", "Can the group be predicted?", "AUC of the better of two classifiers of the group", _MEANS, 0.55,
+        "group AUC", "Can the group be predicted?", "AUC of the strongest of five attackers", _MEANS, 0.55,
     ),
 }  # fmt: skip
 
@@ -83,6 +88,8 @@ class Recommendation:
     significant: bool
     figures: Mapping[str, float]  # effect, low, high, noise_q95; with a method: after, and the costs before and after
     reason: tuple[str, ...]  # why this method, or none
+    price: tuple[str, ...] = ()  # what it costs beyond noise, and what is not known of it
+    too_small: str = ""  # why k is too small for any advice
 
     @property
     def verdict(self) -> str:
@@ -91,25 +98,33 @@ class Recommendation:
 
     @property
     def advice(self) -> str:
-        """What to use, in a few words."""
-        return {"": "nothing is recommended", PCA: "PCA will do"}.get(self.method, f"use {self.method}")
+        """What to consider, in a few words."""
+        return {"": "nothing is recommended", PCA: "PCA will do"}.get(self.method, f"consider {self.method}")
 
     @property
     def line(self) -> dict:
         """The same as a line of a table."""
         head = {"attribute": self.attribute, "concern": self.concern, "verdict": self.verdict, "method": self.method}
-        return head | {"k": self.k} | dict(self.figures) | {"reason": " ".join(self.reason)}
+        told = " ".join((*self.reason, *self.price))
+        return head | {"k": self.k} | dict(self.figures) | {"reason": told}
 
     @property
     def sentence(self) -> str:
-        """The answer in a line, with what it costs."""
-        f = self.figures
-        costs = [f"{one} {n(f[f'{one} before'])} to {n(f[f'{one} after'])}" for one in COSTS if f"{one} after" in f]
-        return (
-            f"{self.attribute}, {self.concern}: {CONCERNS[self.concern].effect} {n(f['effect'])} (95 % interval "
-            f"{n(f['low'])} to {n(f['high'])}; 95 % null quantile {n(f['noise_q95'])}): {self.verdict}; {self.advice} "
-            f"(k = {self.k}){': ' if costs else ''}{', '.join(costs)}."
+        """The answer in a line, with its price."""
+        f, what = self.figures, CONCERNS[self.concern]
+        effect = (
+            f"{what.effect} {n(f['effect'])} under PCA (95 % interval {n(f['low'])} to {n(f['high'])}; 95 % null "
+            f"quantile {n(f['noise_q95'])}): {self.verdict}"
         )
+        if self.too_small:
+            return f"{self.attribute}, {self.concern}: nothing is recommended, {self.too_small}; {effect}."
+        if "after" in f:
+            left = f"{n(f['after'])} is left ({n(f['after low'])} to {n(f['after high'])})"
+            costs = [f"{one} {n(f[f'{one} before'])} to {n(f[f'{one} after'])}" for one in COSTS if f"{one} after" in f]
+            effect += f"; {self.advice} (k = {self.k}): {left}; its price: {', '.join(costs)}"
+        else:
+            effect += f"; {self.advice} (k = {self.k})"
+        return " ".join((f"{self.attribute}, {self.concern}: {effect}.", *self.price))
 
 
 def recommend(found: Analysis, concern: str) -> Recommendation:
@@ -122,47 +137,104 @@ def recommend(found: Analysis, concern: str) -> Recommendation:
         return Recommendation(found.attribute, concern, found.k, "", False, figures, (why, found.why_k))
     figures = {"effect": effect["value"]} | {name: effect[name] for name in names}
     significant = bool(effect["value"] > effect["noise_q95"])
+    if not found.enough:
+        small = f"k = {found.k} is too small: PCA retains {found.retained:.0%} of the variance with it"
+        return Recommendation(
+            found.attribute, concern, found.k, "", significant, figures, (f"{small}; needed are 80 %.",), (), small
+        )
     nothing = f"These rows show no difference and rule out none of up to {n(effect['high'])}: more rows would tell."
     method, why = _method(found, what, effect) if significant else ("", [nothing])
+    price: list[str] = []
     if method not in ("", PCA):
         after = found.row(what.effect, method)
         left = "still" if after["value"] > after["noise_q95"] else "not"
         why.append(f"What is left is {left} significant (null quantile {n(after['noise_q95'])}).")
+        if concern == "classification":
+            why.append(f"{after['note']} A stronger one may exist.")
+            price.append("A stronger attacker than those that were tried may exist.")
         why.append(_certificate(found, method))
+        price += _price(found, method)
+        if too_dear := _too_dear(found, method):
+            return Recommendation(found.attribute, concern, found.k, "", True, figures, (too_dear, *why, found.why_k))
         figures |= {"after": after["value"], "after low": after["low"], "after high": after["high"]}
-        for metric in COSTS if found.row("target AUC") is None else COSTS[:4]:
-            for group in ("", *found.held_out[PCA].part.labels):
+        for metric in COSTS:
+            for group in ("", *found.labels):
                 of_group = "error" if group and metric == "average error" else metric
                 for name, when in ((PCA, "before"), (method, "after")):
                     row = found.row(of_group, name, group=group)
                     if row is not None:
                         figures[f"{metric} {when}{', ' if group else ''}{group}"] = row["value"]
-    return Recommendation(found.attribute, concern, found.k, method, significant, figures, (*why, found.why_k))
+    reason = (*why, found.why_k)
+    return Recommendation(found.attribute, concern, found.k, method, significant, figures, reason, tuple(price))
 
 
-def _method(found: Analysis, what: Concern, effect: pd.Series) -> tuple[str, list[str]]:
-    scale = found.held_out[PCA].average if what.effect == "error gap" else 1.0
+def _price(found: Analysis, method: str) -> list[str]:
+    """What a method costs a prediction of the target beyond noise, and whose selection rates change places."""
+    if all(found.row(metric) is None for metric in ("target R2", "target accuracy")):
+        return ["Without a target (--target) it is open what that costs a prediction, and for whom."]
+    told, lost = [], []
+    for metric in ("target AUC", "target R2", "target accuracy"):
+        for group in ("", *found.labels):
+            before, after = (found.row(metric, name, group=group) for name in (PCA, method))
+            if before and after and before["value"] - after["value"] > _noise(before, after):
+                lost.append(f"{metric} of {group or 'all rows'} {n(before['value'])} to {n(after['value'])}")
+    if lost:
+        told.append(f"More is lost than noise: {'; '.join(lost)}.")
+    rates = {
+        label: [found.row("selection rate", name, group=label)["value"] for name in (PCA, method)]
+        for label in found.labels
+        if found.row("selection rate", group=label)
+    }
+    if len(rates) > 1:
+        high, low = (pick(rates, key=lambda label: rates[label][0]) for pick in (max, min))
+        if rates[high][1] < rates[low][1]:
+            what = (f"{label} {rates[label][0]:.0%} to {rates[label][1]:.0%}" for label in (high, low))
+            told.append(f"Selection rates change places: {', '.join(what)}.")
+    return told
+
+
+def _too_dear(found: Analysis, method: str) -> str:
+    """Why a method is not worth its price; empty if it is."""
+    before, after = (found.row("target AUC", name) for name in (PCA, method))
+    if not before or after["value"] - 0.5 >= WORTH * (before["value"] - 0.5):
+        return ""
+    return (
+        f"Nothing tried is worth its price: {method} brings the target AUC from {n(before['value'])} to "
+        f"{n(after['value'])}, more than half of the way to guessing."
+    )
+
+
+def _method(found: Analysis, what: Concern, effect: Mapping) -> tuple[str, list[str]]:
+    """A method chosen on validation rows, or none, and why."""
+    seen = found.evaluations[VALIDATION]
+    scale = found.evaluations[HELD_OUT][PCA].average if what.effect == "error gap" else 1.0
     if effect["value"] < what.smallest * scale:
         size = f"{effect['value'] / scale:.1%} of the average error" if scale != 1.0 else n(effect["value"])
         return PCA, [f"That is small ({size}): this rule changes nothing below {what.smallest:g}."]
     made = [name for name in METHODS if METHODS[name].equalises in what.equalises and (name, found.k) in found.fits]
-    able = [name for name in made if found.row(what.effect, name) is not None]
+    able = [name for name in made if found.row(what.effect, name, VALIDATION) is not None]
     if not able:
         told = f"{', '.join(made)}; the reasons stand with the methods" if made else "none was asked for"
         return "", [f"No method made for this has an answer with k = {found.k} ({told}): nothing is recommended."]
-    effects = {name: found.row(what.effect, name)["value"] for name in able}
+    kept = {name: found.row("retained variance", name, VALIDATION)["value"] for name in (PCA, *able)}
+    effects = {name: found.row(what.effect, name, VALIDATION)["value"] for name in (PCA, *able)}
     gains = {name: _difference(found, what.effect, PCA, name) for name in able}
     better = [name for name in able if gains[name][0] > gains[name][1]]
-    best = min(better or able, key=effects.get)
     if not better:
+        best = min(able, key=effects.get)
         return "", [
-            f"No method improves on PCA significantly: {best} has {n(effects[best])}, PCA {n(effect['value'])}, and "
-            f"differences of up to {n(gains[best][1])} are noise. Nothing is recommended."
+            f"No method improves on PCA significantly on validation rows: {best} has {n(effects[best])}, PCA "
+            f"{n(effects[PCA])}, and differences of up to {n(gains[best][1])} are noise. Nothing is recommended."
         ]
-    equal = [name for name in better if np.less_equal(*_difference(found, what.effect, name, best))]
-    method = min(equal, key=lambda name: float(f"{found.held_out[name].average:.9g}"))  # of ties the first
+    worth = [name for name in better if kept[name] >= WORTH * kept[PCA]]
+    if not worth:
+        told = ", ".join(f"{name} {kept[name]:.0%}" for name in better)
+        return "", [f"Nothing tried is worth its price: PCA retains {kept[PCA]:.0%} of the variance, {told}."]
+    best = min(worth, key=effects.get)
+    equal = [name for name in worth if np.less_equal(*_difference(found, what.effect, name, best))]
+    method = min(equal, key=lambda name: float(f"{seen[name].average:.9g}"))  # of ties the first
     why = (
-        f"{method} brings the {what.effect} from {n(effect['value'])} to {n(effects[method])} on held-out rows, a "
+        f"On validation rows {method} brings the {what.effect} from {n(effects[PCA])} to {n(effects[method])}, a "
         f"difference of {n(gains[method][0])} where up to {n(gains[method][1])} is noise."
     )
     others = ", ".join(name for name in equal if name != method)
@@ -172,11 +244,16 @@ def _method(found: Analysis, what: Concern, effect: pd.Series) -> tuple[str, lis
 
 
 def _difference(found: Analysis, metric: str, one: str, other: str) -> tuple[float, float]:
-    """How much larger a metric is under one method than under another, and what of that is noise."""
+    """How much larger a metric is under one method than under another on validation rows, and what of that is noise."""
     if metric in ("error gap", "scaled mean distance", "average error"):
-        return paired_difference(*(found.held_out[name].statistic(metric) for name in (one, other)))
-    a, b = found.row(metric, one), found.row(metric, other)
-    return a["value"] - b["value"], float(np.hypot(*((row["high"] - row["low"]) / 2.0 for row in (a, b))))
+        return paired_difference(*(found.evaluations[VALIDATION][name].statistic(metric) for name in (one, other)))
+    a, b = found.row(metric, one, VALIDATION), found.row(metric, other, VALIDATION)
+    return a["value"] - b["value"], _noise(a, b)
+
+
+def _noise(one: Mapping, other: Mapping) -> float:
+    """What a difference of two numbers may be by chance, by their intervals as if independent."""
+    return float(np.hypot(*((row["high"] - row["low"]) / 2.0 for row in (one, other))))
 
 
 def _certificate(found: Analysis, method: str) -> str:

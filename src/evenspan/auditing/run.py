@@ -151,7 +151,7 @@ def audit(
     missing: str = "error",
     intersections: bool = False,
     standardize: bool = True,
-    holdout: float = 0.3,
+    holdout: float = 0.25,
     exclude=(),
     keep=(),
     decimal: str | None = None,
@@ -178,8 +178,8 @@ def audit(
         A column to be predicted later; never a feature, and no method looks at it. One fixed classifier says how much
         of it is left, and which rates of selection and error follow, for all rows and every group.
     k : int or list of int, optional
-        Numbers of components at which all methods are compared. Unless given, the smallest of 1 to 10 with which PCA
-        retains 80 % of the variance.
+        Numbers of components at which all methods are compared. Unless given, the smallest with which PCA retains
+        80 % of the variance; if there is none, nothing is recommended. Attackers see that number alone.
     methods : list of str or "all", optional
         Names of methods (``evenspan.methods.METHODS``); the quick ones unless given. "all" adds those that need points,
         which are fitted to at most 20,000 training rows.
@@ -194,7 +194,8 @@ def audit(
     standardize : bool
         Whether features are standardised by the training set.
     holdout : float
-        Share of the rows that are held out, above 0 and below 1.
+        Share of the rows that are held out, above 0 and below 0.5: methods are described on them. As many others, the
+        validation rows, choose the method; the rest is the training set.
     exclude : sequence of str
         Columns that are no features.
     keep : sequence of str

@@ -16,7 +16,7 @@ from ..metrics.bootstrap import assign_blocks
 from .association import columns_table, sentences
 from .columns import no_such_column, target_of, target_values, use_of
 from .encode import TableEncoder, codes_of, encode, with_fills
-from .groups import groups_table, holdout_mask, intersection, used_rows
+from .groups import PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
 from .read import Table, open_table
 
 #: Names that a column gets which has none, in ``read`` or by pandas.
@@ -59,15 +59,15 @@ class Sample:
     # One row for each column: column, kind, examples, used as, missing, distinct, association with ATTRIBUTE
     # for each sensitive column, proxy (of which attributes, joined by commas), note.
     columns: pd.DataFrame
-    # One row for each group of each attribute: attribute, group, rows, share, fitting, held out, small, dropped, note.
+    # One row for each group of each attribute: attribute, group, rows, share, those of each part, small, dropped, note.
     groups: pd.DataFrame
     encoder: TableEncoder  # maps a raw data frame to the numeric table (n, d) in final units
     attributes: tuple[str, ...]  # the sensitive columns, and their intersection ("sex x race")
     target: str | None
-    fitting: Mapping[str, GroupMoments]  # blocked moments: labels have the fields block and attribute
-    held_out: Mapping[str, GroupMoments]
-    fitting_points: Points
-    held_out_points: Points
+    blocked: Mapping[
+        str, Mapping[str, GroupMoments]
+    ]  # by part, then attribute: labels have the fields block, attribute
+    points: Mapping[str, Points]  # by part
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
     warnings: tuple[str, ...] = ()  # said first in the report and at the end in the terminal: something may be amiss
 
@@ -81,15 +81,15 @@ class Sample:
         """Number of numeric features."""
         return len(self.feature_names)
 
-    def moments(self, attribute: str | None = None, part: str = "fitting") -> GroupMoments:
-        """The group moments of a part, "fitting" or "held_out", for one attribute (the first): blocks are merged."""
+    def moments(self, attribute: str | None = None, part: str = TRAINING) -> GroupMoments:
+        """The group moments of a part for one attribute (the first): blocks are merged."""
         name = attribute or self.attributes[0]
-        return getattr(self, part)[name].marginal(name)
+        return self.blocked[part][name].marginal(name)
 
 
 def read_sample(
     table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
-    standardize: bool = True, holdout: float = 0.3, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
+    standardize: bool = True, holdout: float = 0.25, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
     min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
@@ -112,39 +112,39 @@ def read_sample(
     d = sum(len(code.features) for code in codes)
     rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing)
     split_rng, block_rng, point_rng = rng.spawn(3)
-    held = holdout_mask(groups, holdout, split_rng)
+    part = parts_of_rows(groups, holdout, split_rng)
     groups |= intersection(groups) if intersections else {}
-    _require_room(groups, held, d)
+    _require_room(groups, part, d)
     blocks = {}
     for name, (labels, _) in groups.items():
         m = min(n_blocks, max(LEAST_BLOCKS, MOMENT_BYTES // (len(labels) * d * d * 8)))
-        blocks[name] = _by_part(held, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
+        blocks[name] = _by_part(part, lambda n, m=m: assign_blocks(n, min(m, n), block_rng))
         if (m := int(blocks[name].max(axis=0)) + 1) < n_blocks:
             notes.append(f"intervals of {name} rest on {m} blocks of rows instead of {n_blocks}")
     most = min(max_points, max(POINT_BYTES // (8 * d), 100))
-    chosen = _by_part(held, lambda n: point_rng.permutation(n) < most).astype(bool)
+    chosen = _by_part(part, lambda n: point_rng.permutation(n) < most).astype(bool)
     if not chosen.all():
         notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
     if missing in ("mean", "indicator"):
-        codes = with_fills(codes, frame.iloc[rows[~held]])
+        codes = with_fills(codes, frame.iloc[rows[part == 0]])
 
-    sums = {(part, name): MomentAccumulator() for part in (False, True) for name in groups}
-    points = {False: [], True: []}
+    sums = {(i, name): MomentAccumulator() for i in range(len(PARTS)) for name in groups}
+    points = [[] for _ in PARTS]
     names, step = tuple(name for code in codes for name in code.features), max(BATCH_ENTRIES // d, 256)
     for start in range(0, len(rows), step):
         tell("reading the rows", start, len(rows))
         at = slice(start, min(start + step, len(rows)))
         X = encode(codes, frame.iloc[rows[at]], row=int(rows[start]))
-        for part in (False, True):
-            inside = held[at] == part
+        for i in range(len(PARTS)):
+            inside = part[at] == i
             Z = pd.DataFrame(X[inside], columns=names, copy=False)
             for name, (labels, code) in groups.items():
                 if len(Z):  # structured labels, as a data frame with these two columns gives them
                     two = pd.DataFrame({BLOCK: blocks[name][at][inside], name: labels[code[at][inside]]})
-                    sums[part, name].add(Z, two)
-            points[part].append(X[inside & chosen[at]])
+                    sums[i, name].add(Z, two)
+            points[i].append(X[inside & chosen[at]])
     moments = {key: GroupMoments(*sums.pop(key).result()) for key in list(sums)}
-    reference = moments[False, sensitive[0]].pooled()
+    reference = moments[0, sensitive[0]].pooled()
     if standardize:
         moments = {key: moments[key].standardised(reference) for key in moments}
 
@@ -152,13 +152,13 @@ def read_sample(
     rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
-    parts = {}
-    for part in (False, True):
-        some = chosen & (held == part)
+    drawn = {}
+    for i, what in enumerate(PARTS):
+        some = chosen & (part == i)
         names_of = pd.DataFrame({name: labels[code[some]] for name, (labels, code) in groups.items()})
-        X = (np.concatenate(points[part]) - encoder.mean_) / encoder.scale_
+        X = (np.concatenate(points[i]) - encoder.mean_) / encoder.scale_
         y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
-        parts[part] = Points(X, names_of, y)
+        drawn[what] = Points(X, names_of, y)
     warnings = [
         f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
         for use in (uses[name] for name in features)
@@ -169,10 +169,8 @@ def read_sample(
     columns, found = columns_table(uses, features, target, frame.iloc[rows[chosen]], of_drawn)
     return Sample(
         name=table.name, n_rows=len(frame), n_used=len(rows), columns=columns,
-        groups=groups_table(groups, held, dropped, min_group), encoder=encoder, attributes=tuple(groups), target=target,
-        fitting={name: moments[False, name] for name in groups},
-        held_out={name: moments[True, name] for name in groups},
-        fitting_points=parts[False], held_out_points=parts[True],
+        groups=groups_table(groups, part, dropped, min_group), encoder=encoder, attributes=tuple(groups), target=target,
+        blocked={what: {name: moments[i, name] for name in groups} for i, what in enumerate(PARTS)}, points=drawn,
         notes=sentences([*warnings, *table.notes, *notes, *found]),
         warnings=sentences(warnings),
     )  # fmt: skip
@@ -197,25 +195,26 @@ def options(table: Table | None, sensitive, target, exclude, keep, missing, hold
     if intersections and len(sensitive) < 2:
         raise ConfigurationError("intersections=True needs two sensitive columns or more; one was named.")
     one_of("error", "drop", "mean", "indicator").require("missing", missing)
-    number(0, 1, low_open=True, high_open=True).require("holdout", holdout)
+    number(0, 0.5, low_open=True, high_open=True).require("holdout", holdout)
     return [sensitive, exclude, keep]
 
 
-def _require_room(groups: Mapping, held: np.ndarray, d: int) -> None:
-    if min(n_held := int(held.sum(axis=0)), len(held) - n_held) < 2:
+def _require_room(groups: Mapping, part: np.ndarray, d: int) -> None:
+    sizes = np.bincount(part, minlength=len(PARTS))
+    if sizes.min() < 2:
+        told = ", ".join(f"{n} {what}" for n, what in zip(sizes.tolist(), PARTS, strict=True))
         raise DataError(
-            f"{len(held)} rows are used, {n_held} of them held out; needed are two in each part. Use more rows, or "
-            "another holdout."
+            f"{len(part)} rows are used ({told}); needed are two in each part. Use more rows, or another holdout."
         )
-    # Cells of blocks and groups that can have rows, in both parts, and the copies that standardising makes.
-    cells = sum(min(2 * LEAST_BLOCKS * len(labels), len(held)) for labels, _ in groups.values())
+    # Cells of blocks and groups that can have rows, in all parts, and the copies that standardising makes.
+    cells = sum(min(len(PARTS) * LEAST_BLOCKS * len(labels), len(part)) for labels, _ in groups.values())
     what = f"{len(groups)} attribute(s) of {d:,} features"
     require_memory(16 * cells * d * d, what, "Leave out columns (exclude), or name fewer sensitive columns.")
 
 
-def _by_part(held: np.ndarray, of_part) -> np.ndarray:
+def _by_part(part: np.ndarray, of_part) -> np.ndarray:
     """What a function of the number of rows gives for the rows of each part."""
-    found = np.empty(len(held), dtype=np.int32)
-    for part in (False, True):
-        found[held == part] = of_part(int((held == part).sum(axis=0)))
+    found = np.empty(len(part), dtype=np.int32)
+    for i in range(len(PARTS)):
+        found[part == i] = of_part(int((part == i).sum(axis=0)))
     return found

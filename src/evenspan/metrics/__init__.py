@@ -1,6 +1,7 @@
 """The judge: every metric is computed here, from moments, points or counts, never by a method."""
 
 from ..core.kernels import median_bandwidth
+from .attackers import ATTACKERS, Panel, attack
 from .bootstrap import assign_blocks
 from .cluster_frame import ClusterFrame
 from .clustering import balance, clustering_accuracy, mnce, normalised_mutual_information
@@ -17,14 +18,16 @@ from .prediction import (
     group_auc,
     placements,
     probe_scores,
+    settled,
 )
 from .reconstruction import error_gap, explained_variance, group_errors, operator_errors, retained_variance
 from .representation import covariance_gap, mean_gap, mmd2
 
 __all__ = [
-    "GROUP_METRICS", "PROBES", "ClusterFrame", "GroupFrame", "LinearMap", "accuracy", "assign_blocks", "auc",
-    "auc_standard_error", "balance", "clustering_accuracy", "covariance_gap", "demographic_parity_difference",
+    "ATTACKERS", "GROUP_METRICS", "PROBES", "ClusterFrame", "GroupFrame", "LinearMap", "Panel", "accuracy",
+    "assign_blocks", "attack", "auc", "auc_standard_error", "balance", "clustering_accuracy", "covariance_gap",
+    "demographic_parity_difference",
     "equal_opportunity_difference", "error_gap", "error_gap_bound", "explained_variance", "group_auc",
     "group_errors", "linear_map", "mean_gap", "mean_gap_bound", "median_bandwidth", "mmd2", "mnce",
-    "normalised_mutual_information", "operator_errors", "placements", "probe_scores", "retained_variance",
+    "normalised_mutual_information", "operator_errors", "placements", "probe_scores", "retained_variance", "settled",
 ]  # fmt: skip

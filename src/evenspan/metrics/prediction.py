@@ -17,8 +17,9 @@ PROBES: dict[str, Callable] = {
     "kernel": lambda: SVC(kernel="rbf", gamma="scale", C=1.0),
 }
 
-#: Scores that all differ by less than this, in units of a logistic or margin score or of a probability, are ties.
-TIED = 1e-6
+#: Log-odds, margins and probabilities that all differ by less than this are what rounding leaves of a classifier that
+#: found nothing. They have no unit of the data.
+ROUNDING = 1e-6
 
 
 def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
@@ -94,6 +95,7 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
     the linear classifier down and widens the kernel. Classifiers without a decision function give probabilities.
+    Scores that differ by rounding alone are equal.
     """
     if isinstance(reader, str) and reader not in PROBES:
         raise ConfigurationError(
@@ -102,19 +104,25 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
     offset = E.mean(axis=0)
     fitted = (PROBES[reader]() if isinstance(reader, str) else clone(reader)).fit(E - offset, member)
     if hasattr(fitted, "decision_function"):
-        return fitted.decision_function(others - offset)
-    return fitted.predict_proba(others - offset)[:, 1]
+        scores = fitted.decision_function(others - offset)
+    else:
+        scores = fitted.predict_proba(others - offset)[:, 1]
+    # With features of a small unit the penalty of a linear classifier keeps its scores small: n C s^2 of them is left.
+    return settled(scores, min(1.0, E.shape[0] * float(((E - offset) ** 2).mean(axis=0).sum(axis=0))))
+
+
+def settled(scores: np.ndarray, unit: float = 1.0) -> np.ndarray:
+    """Scores (m,) of a classifier, all equal to their mean where they differ by ``ROUNDING`` units at most."""
+    return np.full(len(scores), scores.mean(axis=0)) if np.ptp(scores, axis=0) < ROUNDING * unit else scores
 
 
 def auc(member: np.ndarray, scores: np.ndarray) -> float:
-    """Area under the ROC curve of scores (n,) for who is a member (n,); 0.5 where all scores are tied."""
-    return 0.5 if np.ptp(scores, axis=0) < TIED else float(roc_auc_score(member, scores))
+    """Area under the ROC curve of scores (n,), in any unit, for who is a member (n,); ties count half."""
+    return float(roc_auc_score(member, scores))
 
 
 def placements(member: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Share of the rows of the other kind that each row (n,) is ranked right against, ties half."""
-    if np.ptp(scores, axis=0) < TIED:
-        return np.full(len(scores), 0.5)
     inside, outside = np.sort(scores[member]), np.sort(scores[~member])
     return np.where(member, _below(outside, scores), 1.0 - _below(inside, scores))
 

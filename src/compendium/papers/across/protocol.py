@@ -300,12 +300,12 @@ class Evaluation:
             return found | dict.fromkeys(POINTS, (None, "a classifier is judged on points; only moments are available"))
         # Fisher's discriminant of the projected training rows
         T, member = parts.test_points.X @ B, parts.test_points.groups == parts.train.labels[1]
-        found["group AUC"] = metrics.auc(member, discriminant(parts.train.project(B), T))
+        found["group AUC"] = metrics.auc(member, metrics.settled(discriminant(parts.train.project(B), T)))
         if parts.by_label is None:
             return found | dict.fromkeys(POINTS[1:], (None, "the data set has no label"))
         scores, y = discriminant(parts.by_label.project(B), T), parts.test_points.y
         accuracy = metrics.accuracy(y, (scores > 0).astype(int))
-        return found | {"label accuracy": accuracy, "label AUC": metrics.auc(y == 1, scores)}
+        return found | {"label accuracy": accuracy, "label AUC": metrics.auc(y == 1, metrics.settled(scores))}
 
     def _best(self, M: np.ndarray) -> np.ndarray:
         """Held-out errors of the leading k directions of a matrix of the training part, (G,)."""

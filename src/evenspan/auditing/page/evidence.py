@@ -3,15 +3,17 @@
 import pandas as pd
 
 from ...methods import METHODS
-from ..evaluation import HELD_OUT, TRAINING
+from ...metrics import ATTACKERS
 from ..fitting import PCA
+from ..groups import HELD_OUT, TRAINING
 from ..recommend import CONCERNS, COSTS
 from .blocks import Cell, Table, number, words
 
 RATES = ("target accuracy", "selection rate", "false positive rate", "false negative rate")
 BY_GROUP = ("error", "explained share", "loss")
 ALL_ROWS = (
-    "average error", "retained variance", "error gap", "loss gap", "scaled mean distance", "linear AUC", "kernel AUC",
+    "average error", "retained variance", "error gap", "loss gap", "scaled mean distance",
+    "group AUC", *(f"{name} AUC" for name in ATTACKERS),
     "target AUC", "target accuracy", "target R2",
 )  # fmt: skip
 DECISIONS = ("target AUC", "target R2", *RATES)
@@ -28,8 +30,8 @@ class View:
         groups = audit.tables["groups"]
         self.groups = groups[groups["attribute"] == attribute]
         self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
-        self.row, self.methods = self.found.row, list(self.found.held_out)
-        self.labels = self.found.held_out[PCA].part.labels
+        self.row, self.methods = self.found.row, list(self.found.evaluations[HELD_OUT])
+        self.labels = self.found.labels
         self.recommended = [one.method for one in self.answers.values() if one.method]
         self.advised = [name for name in dict.fromkeys(self.recommended) if name != PCA]
 
@@ -62,7 +64,7 @@ def answers(view: View) -> Table:
 def costs(view: View, method: str) -> Table:
     """What a method costs all rows and every group."""
     rows = []
-    for metric in COSTS if view.row("target AUC") is None else COSTS[:3]:
+    for metric in COSTS:
         for group in ("", *view.labels):
             name = "error" if group and metric == "average error" else metric
             if view.row(name, group=group) is not None:

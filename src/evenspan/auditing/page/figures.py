@@ -15,8 +15,8 @@ import pandas as pd
 from ...displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
 from ...displays.method_styles import styles_of
 from ...displays.style import settings
-from ..evaluation import TRAINING
 from ..fitting import PCA
+from ..groups import TRAINING
 from ..recommend import CONCERNS
 from ..writing import file_names
 from .blocks import plain

@@ -1,0 +1,114 @@
+"""Attackers: classifiers of several kinds that predict the group from a representation; the strongest one counts.
+
+One kind sees what another does not: where a linear classifier is left with guessing, trees may still rank the groups. A
+panel says more than its members, and less than a proof: a stronger attacker may exist.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from ..core.errors import GroupError
+from ..core.groups import encode_groups, positions
+from .prediction import auc, settled
+
+#: Rows that every attacker is fitted to at most, the same for all.
+FITTED = 10_000
+#: Digits of the representation, in units of its spread, that attackers see: what lies below is rounding.
+SEEN_DIGITS = 9
+
+_LINEAR = {"max_iter": 10_000, "tol": 1e-6}
+#: Unfitted attackers by name, for n rows in units of the spread of all columns together.
+ATTACKERS: Mapping[str, Callable[[int], ClassifierMixin]] = {
+    "linear": lambda n: LogisticRegression(**_LINEAR),
+    "kernel": lambda n: make_pipeline(
+        Nystroem(n_components=min(300, n), random_state=0), LogisticRegression(C=10.0, **_LINEAR)
+    ),
+    "boosting": lambda n: HistGradientBoostingClassifier(random_state=0),
+    "forest": lambda n: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0),
+    "neighbours": lambda n: KNeighborsClassifier(max(min(25, n // 8), 1)),
+}
+
+
+class Panel:
+    """All attackers, fitted to a representation and to who is in which group.
+
+    Parameters
+    ----------
+    E : ndarray of shape (n, k)
+        The representation; every column in the same unit, whichever it is.
+    codes : ndarray of shape (n,)
+        The group of each row, from 0 to G - 1, each of them present.
+    n_jobs : int, optional
+        Threads, as joblib counts them.
+    """
+
+    def __init__(self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None):
+        self._offset = E.mean(axis=0)
+        spread = float(np.sqrt(np.mean((E - self._offset) ** 2)))
+        self._scale, self._n_jobs = spread or 1.0, n_jobs
+        X = self._units(E)
+        models = Parallel(n_jobs, prefer="threads")(delayed(make(len(X)).fit)(X, codes) for make in ATTACKERS.values())
+        self._models = dict(zip(ATTACKERS, models, strict=True))
+
+    def _units(self, E: np.ndarray) -> np.ndarray:
+        return np.round((E - self._offset) / self._scale, SEEN_DIGITS)
+
+    def scores(self, F: np.ndarray) -> dict[str, np.ndarray]:
+        """By attacker the logarithms of the odds of every group (m, G) for other rows (m, k)."""
+        X = self._units(F)
+        shares = Parallel(self._n_jobs, prefer="threads")(
+            delayed(model.predict_proba)(X) for model in self._models.values()
+        )
+        found = {}
+        for name, share in zip(self._models, shares, strict=True):
+            p = np.clip(share, 1e-12, 1.0 - 1e-12)
+            found[name] = np.apply_along_axis(settled, 0, np.log(p) - np.log1p(-p))
+        return found
+
+
+def attack(fitting: tuple, scoring: tuple, *, n_jobs: int | None = None) -> dict[str, float]:
+    """Area under the ROC curve of every attacker; with more than two groups, the largest of one against the rest.
+
+    Parameters
+    ----------
+    fitting, scoring : tuple
+        ``(representation (n, k), groups (n,))``; attackers are fitted to at most 10,000 rows of the first, drawn
+        with seed 0.
+    n_jobs : int, optional
+        Threads, as joblib counts them.
+
+    Returns
+    -------
+    dict of str to float
+        By the names of ``ATTACKERS``; 0.5 is guessing.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = np.repeat(["a", "b"], 300)
+    >>> E = rng.normal(size=(600, 2)) * np.where(z == "a", 1.0, 3.0)[:, None]  # equal means, unequal spread
+    >>> found = attack((E[::2], z[::2]), (E[1::2], z[1::2]))
+    >>> found["linear"] < 0.6 < 0.8 < max(found.values())
+    True
+    """
+    labels, codes = encode_groups(fitting[1], len(fitting[0]))
+    seen, there = encode_groups(scoring[1], len(scoring[0]))
+    if len(labels) < 2 or list(seen) != list(labels):
+        raise GroupError(
+            f"the scored sample has {len(seen)} groups, the fitted one {len(labels)}; needed are the same groups in "
+            "both, two at least."
+        )
+    rows = np.random.default_rng(0).permutation(len(codes))[:FITTED]
+    panel = Panel(np.asarray(fitting[0])[rows], codes[rows], n_jobs)
+    truth = positions(seen, labels)[there]
+    asked = [1] if len(labels) == 2 else range(len(labels))
+    found = panel.scores(np.asarray(scoring[0]))
+    return {name: max(auc(truth == g, scores[:, g]) for g in asked) for name, scores in found.items()}
