@@ -226,6 +226,8 @@ def score(
     """Judge your answers to the printed numbers by the rules of the ledger: agrees, differs, not a test, missing."""
     from .ledger import score as scoring
 
+    if out and not out.resolve().parent.is_dir():
+        raise ConfigurationError(f"--out {out}: there is no folder {out.parent}. Make it first.")
     frame = scoring.judged(scoring.answers(answers))
     if out:
         words = frame[[*scoring.GIVEN, "published", "answer", "result", "chance"]].rename(columns={"result": "word"})

@@ -4,6 +4,7 @@ import subprocess
 
 import pandas as pd
 import pytest
+import yaml
 
 from compendium.ledger import history, table
 
@@ -21,6 +22,24 @@ def test_the_committed_counts_are_those_of_the_repository(git):
     for name, made in history.from_git().items():
         committed = (history.folder() / f"{name}.csv").read_text()
         assert made.to_csv(index=False, lineterminator="\n") == committed, "python -m compendium ledger --history"
+
+
+def test_each_version_allows_what_its_commit_does(git):
+    """The rules as they were committed; the first file had no share for numbers without spread, and judged seconds."""
+    for one in history.history().versions:
+        commit, _ = one.committed
+        shown = subprocess.run(
+            ["git", "show", f"{commit}:data/tolerances.yml"], cwd=table.paths.root(), capture_output=True, text=True
+        )
+        if shown.returncode:
+            pytest.skip("this checkout has a part of the history only")
+        rules = yaml.safe_load(shown.stdout)["close"]
+        found = {
+            "relative": rules["relative"], "relative_without_spread": rules.get("relative_without_spread", 0.02),
+            "deviations": rules.get("standard_deviations", 0), "standard_errors": rules.get("standard_errors", 0),
+        }  # fmt: skip
+        told = one.allowed.model_dump()
+        assert {name: float(told[name]) for name in found} == found
 
 
 def test_the_last_line_of_the_history_is_the_present_ledger(now):

@@ -29,11 +29,9 @@ class Evaluation(NamedTuple):
     mean: float
     error: float
 
-    def near(self, published: str, digits: int, rules: RuleFile) -> bool:
-        """Whether a printed number with so many decimals lies within the errors that the rule allows."""
-        rounding = rules.exact["units_of_last_digit"] * Decimal(1).scaleb(-digits)
-        allowed = rules.evaluation["errors"] * Decimal(self.error) + rounding
-        return abs(Decimal(f"{self.mean:.{rules.significant_digits}g}") - Decimal(published)) <= allowed
+    def near(self, published: str, rules: RuleFile) -> bool:
+        """Whether a printed number lies within the errors that the rule allows."""
+        return abs(Decimal(self.mean) - Decimal(published)) <= rules.evaluation["errors"] * Decimal(self.error)
 
 
 #: By file, printed name of the data, method, metric, k and sample, as in the keys of the ledger.
@@ -68,7 +66,7 @@ def columns(cell, described: str | None, others: Iterable[str], found: Evaluatio
 
     def near(method: str) -> bool | None:
         one = found.get((cell.stem, cell.dataset, method, cell.metric, cell.k, cell.split))
-        return None if one is None else one.near(cell.value, cell.digits, rules)
+        return None if one is None else one.near(cell.value, rules)
 
     if (ours := near(cell.method)) is None:
         return {}

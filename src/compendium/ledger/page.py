@@ -51,8 +51,9 @@ html_theme.sidebar_secondary.remove: true
 
 {raw(f'<p class="ledger-state">{escape(ledger_state.sentence(numbers))}</p>')}
 
-The ledger compares every number that the papers print with ours: [table by table](#table-by-table) as pictures, and
-[number by number](#all-numbers). It also lists the [claims of the papers](#claims-of-the-papers). The chapter
+The ledger lists the numbers of the printed tables, and ours beside those that can be computed:
+[table by table](#table-by-table) as pictures, and [number by number](#all-numbers). It also lists the
+[claims of the papers](#claims-of-the-papers). The chapter
 [Certificates and results](ch-verdicts) explains the four results, the grades and the [chance agreement](ch-chance). The
 chapter *Experiments* of each paper names the procedure behind each column of its tables. The address
 `ledger.html#vu2022` shows one paper.
@@ -90,8 +91,8 @@ the result, and in units of the last printed digit. The distance is its size in 
 
 {len(judged)} claims. Each answer is computed, and the numbers that it follows from stand beside it. *Agreement* counts,
 by method, how many of the printed numbers behind an answer ours agree with. A claim is *not judged* if what it needs is
-missing, or if no outcome could make it false. Where the printed tables contradict the text, the
-[errata](findings/errata) say so.
+missing, if no outcome could make it false, or if it rests on choices that the paper leaves open. Where the printed
+tables contradict the text, the [errata](findings/errata) say so.
 
 {raw(_claims(judged))}
 """

@@ -7,6 +7,7 @@ varies between splits. An answer therefore cannot choose the rule by which it is
 import contextlib
 import csv
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,10 +54,12 @@ def answers(path: Path) -> dict[str, tuple[float, float]]:
 
     def finite(name: str, text: str) -> float:
         with contextlib.suppress(ValueError):
-            if math.isfinite(value := float(text)):
+            if text.isascii() and "_" not in text and math.isfinite(value := float(text)):
                 return value
         raise refused(f"{name} is {text!r}", "needed is a finite number, with a point before its decimals")
 
+    if not path.is_file():
+        raise ResultError(f"{path} is no file; needed is a CSV file with the columns cell and value.")
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         for line, text in enumerate(file, 1):
             try:
@@ -81,9 +84,9 @@ def answers(path: Path) -> dict[str, tuple[float, float]]:
             value, std = finite("value", given["value"]), finite("std", given["std"] or "0")
             if std < 0:
                 raise refused(f"std is {given['std']}", "needed is 0 or more")
-            if n and not (n.isdecimal() and n.strip("0")):
+            if n and not re.fullmatch("0*[1-9][0-9]*", n, re.ASCII):
                 raise refused(f"n is {n!r}", "needed is the number of splits, 1 or more")
-            found[cell] = value, 0.0 if n == "1" else std
+            found[cell] = value, 0.0 if n and int(n) == 1 else std
     if not found:
         raise refused("there is no answer", "needed is a line for at least one cell")
     return found

@@ -28,7 +28,7 @@ def distances(frame: pd.DataFrame) -> str:
     drawn = rows[rows["within_evaluation"] != ""]
     within = (drawn["within_evaluation"] == YES).sum(axis=0)
     chance = pd.to_numeric(drawn["chance_evaluation"]).mean(axis=0)
-    said = "The ledger gives each number its distance, in units of what its rule allows"
+    said = "The ledger gives each number that is compared, but for times, its distance in units of what its rule allows"
     if drawn.empty:
         return f"{said}."
     return (

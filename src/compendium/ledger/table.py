@@ -212,6 +212,9 @@ def _verdict(
         by = full.get(_key(cell)._replace(method=other.rows))
         described = full.get(_key(cell)._replace(method=other.described)) if other.described else ours
     came_out = Result.DESCRIBED if agrees(described) else Result.OTHER if agrees(by) else Result.NOT
+    order = (by, described) if came_out is Result.OTHER else (described, by)  # the first is what the word rests on
+    if (rests_on := next((one for one in order if one and one.counted), None)) and not timed:
+        row["distance"] = f"{float(verdict(rests_on).distance):.4g}"
     row |= {"result": came_out.value, "no_test": "", "described": YES if agrees(described) else NO}
     row |= {"ours_described": _number(described.mean) if described else ""}
     if other:

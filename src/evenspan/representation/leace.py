@@ -1,7 +1,7 @@
 """Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 
 import numpy as np
 from scipy import linalg, sparse
@@ -117,8 +117,9 @@ class LEACE(SubspaceEstimator):
     explained_variance_, explained_variance_ratio_ : ndarray of shape (k,)
         Variance of the erased points along each axis, and as a share of the total variance of the data.
     certificate_ : Certificate
-        The displacement against a lower bound on that of any map that meets the constraint, and the relative size of
-        the cross-covariance that is left.
+        The displacement of the erasure against a lower bound on that of any map that meets the constraint, and the
+        relative size of the cross-covariance that is left. With n_components it is about that step alone: the axes
+        are chosen after it.
     subspace_, mean_, group_labels_, group_counts_ : as in ``StandardPCA``
         The axes by themselves, for erased points; the mean, which the map keeps, and the groups of the training sample.
 
@@ -184,12 +185,13 @@ class LEACE(SubspaceEstimator):
         F, G = make_eraser(S, C, B)
         FY = F @ (S @ G).T
         erased = symmetrise(S - FY - FY.T + FY @ G @ F.T) * (groups.n / max(groups.n - 1.0, 1.0))
-        V, variances = np.eye(d), np.diag(erased)
+        V, variances, certificate = np.eye(d), np.diag(erased), _certify(F, G, S, C, B)
         if self.n_components is not None:
+            certificate = replace(certificate, scope="last step")  # the erasure, before axes are chosen
             k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
             _, V = top_eigenspace(erased, k)
             variances = np.einsum("dk,dk->k", V, erased @ V)
-        subspace = FairSubspace(V, groups.mean, _certify(F, G, S, C, B))
+        subspace = FairSubspace(V, groups.mean, certificate)
         learnt = {
             "proj_left_": F,
             "proj_right_": np.ascontiguousarray(G.T),
