@@ -108,9 +108,8 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
 
 def read(found, kind="linear"):
     """What attackers of the held-out points find under PCA, and the map that they read."""
-    readers = Probes(found.points["training"], {"held out": found.points["held out"]}, "team", 0)
     answer = linear_map(StandardPCA(K).fit_moments(found.moments("team")))
-    rows = [row for _, row in readers.rows(answer)]
+    rows = [row for part, row in Probes(found.points, "team", 0).rows(answer) if part == "held out"]
     return answer, rows, [row for row in rows if row.metric == f"{kind} AUC"]
 
 
@@ -119,7 +118,8 @@ def test_the_strongest_attacker_is_that_of_the_judge(sizes):
     found = sample(*rows(sizes))
     seen, every, linear = read(found)
     parts = [
-        (found.points[p].X @ encoder(seen), found.points[p].groups["team"].to_numpy()) for p in ("training", "held out")
+        (found.points[p].X @ encoder(seen), found.points[p].groups["team"].to_numpy())
+        for p in ("validation", "held out")
     ]
     areas, strongest = metrics.attack(*parts), every[-1]
     for name, area in areas.items():  # the same rows in another order

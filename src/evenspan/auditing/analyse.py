@@ -22,7 +22,7 @@ from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
 from .evaluation import COLUMNS, Evaluation, Part, Row, own_errors
 from .fitting import PCA, Fitted, fit_method, rank
-from .groups import HELD_OUT, PARTS, TRAINING, VALIDATION
+from .groups import HELD_OUT, PARTS, TRAINING
 from .probes import Probes
 from .sample import Points, Sample, Tell
 
@@ -148,7 +148,7 @@ def analyse(
     seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     own = own_errors(parts, sizes)
-    probes = Probes(points[TRAINING], {part: points[part] for part in (VALIDATION, HELD_OUT)}, attribute, seed)
+    probes = Probes(points, attribute, seed)
     decisions = None
     if sample.target is not None:
         decisions = Decisions(points[TRAINING], points[HELD_OUT], attribute, seed)

@@ -100,7 +100,7 @@ def audit(
     thousands: Annotated[Text, Option(metavar="MARK", help="What stands between thousands: , . ' or a blank.")] = None,
     skip_rows: Annotated[int, Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
     header: Annotated[bool | None, Option("--header/--no-header", help="Whether the file names its columns.")] = None,
-    holdout: Annotated[float, Option(help="Share of the rows that no method sees; as many choose the method.")] = 0.25,
+    holdout: Annotated[float, Option(help="Share of the rows that no method sees; as many choose the method.")] = 0.33,
     n_boot: Annotated[int, Option("--bootstrap", help="Samples behind each interval.")] = 1000,
     random_state: Annotated[int, Option("--seed", help="Seed of everything random.")] = 0,
     standardize: Annotated[bool, Option(help="Whether all columns get variance 1, or keep their units.")] = True,

@@ -151,7 +151,7 @@ def audit(
     missing: str = "error",
     intersections: bool = False,
     standardize: bool = True,
-    holdout: float = 0.25,
+    holdout: float = 0.33,
     exclude=(),
     keep=(),
     decimal: str | None = None,

@@ -89,7 +89,7 @@ class Sample:
 
 def read_sample(
     table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
-    standardize: bool = True, holdout: float = 0.25, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
+    standardize: bool = True, holdout: float = 0.33, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
     min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.

@@ -7,13 +7,13 @@ panel says more than its members, and less than a proof: a stronger attacker may
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import GroupError
 from ..core.groups import encode_groups, positions
