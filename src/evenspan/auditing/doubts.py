@@ -43,9 +43,8 @@ def doubts(frame: pd.DataFrame, uses: Mapping[str, ColumnUse], features: list[st
         has = {name: ", ".join(f"{code} ({n:,})" for code, n in found.items()) for name, found in codes.items()}
         what = first_few(f"{name!r} has {found}" for name, found in has.items())
         settled = "; ".join(f"{name}={','.join(found)}" for name, found in codes.items())
-        told.append(
-            f"likely codes for no answer, used as they are: {what}; --missing-codes '{settled}' makes them missing"
-        )
+        remedy = f"--missing-codes '{settled}' (missing_codes in Python) makes them missing"
+        told.append(f"likely codes for no answer, used as they are: {what}; {remedy}")
     # The words of each name, without digits: of StateFIPS_2 state and fips.
     parts = {name: re.sub("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name).lower() for name in frame}
     parts = {name: " ".join(re.findall(r"[^\W\d_]+", words)) for name, words in parts.items()}
@@ -53,7 +52,7 @@ def doubts(frame: pd.DataFrame, uses: Mapping[str, ColumnUse], features: list[st
     if places := [name for name in places if (frame[name].dropna() % 1 == 0).all()]:
         what = first_few(f"{name!r} ({uses[name].distinct:,} values)" for name in places)
         remedy = "--exclude leaves them out; in a data frame, astype(str) makes them categories"
-        told.append(f"codes of places or industries, used as quantities: {what}; {remedy}")
+        told.append(f"likely codes of places or industries, used as quantities: {what}; {remedy}")
     body = any(map(_BODY.fullmatch, parts.values()))
     weights = [name for name in used if _WEIGHT.fullmatch(parts[name]) and (frame[name].dropna() >= 0).all()]
     if weights := [name for name in weights if not body or parts[name] not in ("weight", "weights", "wt", "wgt")]:

@@ -91,7 +91,7 @@ class Sample:
 def read_sample(
     table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
     standardize: bool = True, holdout: float = 0.3, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
-    min_group: int = 30, random_state=0, tell: Tell = silent, missing_codes=(), **reading,
+    min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
@@ -99,7 +99,7 @@ def read_sample(
     """
     rng = require_generator(random_state)
     tell("reading the table", 0, None)
-    table = open_table(table, missing_codes=missing_codes, **reading)
+    table = open_table(table, **reading)
     sensitive, exclude, keep = options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
     frame, uses = table.frame, {}
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
@@ -151,9 +151,8 @@ def read_sample(
 
     left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
     rule = "error" if missing == "drop" else missing
-    encoder = TableEncoder(
-        missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep), missing_codes=missing_codes
-    )
+    encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
+    encoder.set_params(missing_codes=reading.get("missing_codes", ()))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
     parts = {}
     for part in (False, True):
@@ -162,13 +161,14 @@ def read_sample(
         X = (np.concatenate(points[part]) - encoder.mean_) / encoder.scale_
         y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
         parts[part] = Points(X, names_of, y)
-    warnings = [*table.doubts, *doubts(frame, uses, features, [*sensitive, *([target] if target else [])])]
-    warnings += [
+    warnings = [
         f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
         for use in (uses[name] for name in features)
         if use.warning
     ]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
+    labels = [*sensitive, *([target] if target else [])]
+    warnings = [*table.doubts, *doubts(frame, uses, features, labels), *warnings]
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
     columns, found = columns_table(uses, features, target, frame.iloc[rows[chosen]], of_drawn)
     return Sample(
