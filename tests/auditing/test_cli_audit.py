@@ -100,6 +100,7 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
         ("-k 3..1", "-k '3..1' cannot be read"),
         ("-k 0..2", "3, or 2,5, or 1..10"),
         ("--missing ignore", "'error', 'drop', 'mean' or 'indicator'"),
+        ("--missing-codes 'a=1; 2'", "'income=-999; trust=8,9'"),
         ("-m all -m LEACE", "methods has 'all'"),
         ("-o .", "is in ., where the report goes"),
         ("-o mine", "1 file(s) that no audit wrote, or that were changed since (letter.txt)"),
@@ -115,6 +116,8 @@ def test_refused_before_a_kernel_is_started(table, monkeypatch):
 
 def test_options_and_progress(capsys):
     assert [command.sizes(text) for text in ("3", "2,5", "1..4, 9,2")] == [[3], [2, 5], [1, 2, 3, 4, 9]]
+    for text, codes in (("", {}), ("-9, x", ["-9", "x"]), (" a=b=-9,8 ; c=1;", {"a=b": ["-9", "8"], "c": ["1"]})):
+        assert command.codes_by_column(text) == codes
     heard: list = []
     for progress in (lambda *step: heard.append(step), True, False):
         audit(plain(200), sensitive="team", k=1, methods=["LEACE"], n_boot=20, progress=progress)

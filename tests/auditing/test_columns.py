@@ -9,7 +9,7 @@ import pytest
 from scipy.stats.contingency import association as of_scipy
 from scipy.stats.contingency import crosstab
 
-from evenspan.auditing.columns import numbers, use_of
+from evenspan.auditing.columns import coded, numbers, use_of
 from evenspan.core.errors import DataError
 from evenspan.metrics.association import binned, cramers_v
 
@@ -26,6 +26,7 @@ KINDS = {
     ],
     "boolean 0/1": [RNG.integers(0, 2, N), RNG.random(N) < 0.5, [True, False, None] * 40, ["TRUE", "False"] * 60],
     "category categories": [["a", "b", "c"] * 40, pd.Categorical(RNG.integers(0, 4, N)), [1, "1", 2.0, "x"] * 30],
+    "category order": [pd.Categorical(["b", "a", None] * 40, ["b", "c", "a"], ordered=True)],
     "date days": [DAYS, DAYS.tz_localize("Europe/Vienna"), DAYS.strftime("%Y-%m-%d"), [day.date() for day in DAYS]],
     "text left out": [[f"text {i % 60}" for i in range(N)], [[1], [2]] * 60, np.full(N, 1j)],
     "id-like left out": [
@@ -60,6 +61,16 @@ def test_numbers_that_few_texts_would_lose_are_asked_about():
     few = many.map(lambda cell: cell[-1:])
     assert use_of(few).categories == (".", *map(str, range(10)))
     assert use_of(few).warning == "looks like numbers, but row 78 has '.': read as text"
+
+
+def test_classes_beside_limits_are_no_numbers():
+    assert use_of(pd.Series(["<=50K", ">50K"] * 60)).warning == ""
+    assert "looks like numbers" in use_of(pd.Series(["<5", "7", "8"] * 40)).warning
+
+
+def test_blanks_around_texts_do_not_count():
+    codes, words = coded(pd.Series(["a", " a", None, "b\u00a0", "a "]))
+    assert (codes.tolist(), words.tolist()) == ([0, 0, -1, 1, 0], ["a", "b"])
 
 
 def test_dates_of_several_types_become_the_same_days():

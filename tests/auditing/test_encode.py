@@ -56,6 +56,21 @@ def test_missing_cells_become_the_mean_the_most_frequent_category_and_are_told()
         TableEncoder().fit(frame)
 
 
+def test_an_ordered_category_is_one_number_and_codes_for_no_answer_are_missing_in_new_rows(tmp_path):
+    size = pd.Categorical(["low", "high", "low", None], ["low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame({"size": size, "pay": [10.0, -9.0, 30.0, 20.0], "job": [" a", "b ", "", "b"]})
+    encoder = TableEncoder(missing="mean", standardize=False, missing_codes={"pay": [-9]}).fit(frame)
+    assert list(encoder.transform(frame)) == ["size", "pay", "job=b"]
+    assert encoder.transform(frame).to_numpy().tolist() == [[0, 10, 0], [2, 20, 1], [0, 30, 1], [0, 20, 1]]
+    save(encoder, tmp_path / "encoder.npz")
+    new = pd.DataFrame({"size": ["mid", "high"], "pay": [-9, -8], "job": ["a", "b"]})
+    assert load(tmp_path / "encoder.npz").transform(new).to_numpy().tolist() == [[1, 20, 0], [2, -8, 1]]
+    with pytest.raises(DataError, match=r"missing values .*'pay'"):
+        TableEncoder(missing_codes=[-9]).fit(frame[["pay", "size"]].dropna().iloc[[0, 2]]).transform(new)
+    with pytest.raises(DataError, match=r"'huge' in row 1.*knows 'low', 'mid', 'high'"):
+        encoder.transform(new.assign(size="huge"))
+
+
 def test_means_learnt_where_nothing_was_missing_fill_later_rows():
     frame = people()
     encoder = TableEncoder(missing="mean", standardize=False, exclude=SENSITIVE).fit(frame)
@@ -114,6 +129,8 @@ def test_a_saved_encoder_is_the_same_encoder(tmp_path):
     [
         ({"missing": "drop"}, people(), ConfigurationError, "missing='drop'; needed is 'error', 'mean' or 'indicator'"),
         ({"exclude": "sex"}, people(), ConfigurationError, "needed is a list of names"),
+        ({"missing_codes": {"gender": [9]}}, people(), DataError, "missing_codes: the table has no column 'gender'"),
+        ({"missing_codes": 9}, people(), ConfigurationError, "missing_codes=9; needed is a list of codes"),
         ({"exclude": ["gender", "sexx"]}, people(), DataError, "no column 'gender'"),
         ({}, pd.DataFrame({"a": ["x", "y", "z"], "a=x": [1.0, 2.0, 3.5]}), DataError, "both give a feature 'a=x'"),
     ],

@@ -4,6 +4,7 @@ import gzip
 import re
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -27,6 +28,7 @@ def column(name: str, *cells: str, sep: str = ";") -> str:
 
 GERMAN = column("pay", "1.234,50", "987,5", "12.345,00")
 TITLED = lines("Report of 2023", "", "sex,age,pay", "f,30,1.5", "m,40,2.5", "f,50,3.5")
+SURVEY = lines("q1,q2", "Sex?,Hours", "{id},{id}", "f,38", "m,40", "f,35")
 BARE = lines("39,State-gov,77516,Male", "50,Private,83311,Male", "38,State-gov,215646,Female", "28,Private,4,Male")
 #: What is written, the options, and the columns as they are read, or what is asked.
 FILES = [
@@ -58,15 +60,26 @@ FILES = [
     ("UTF-8 with a mark", b"\xef\xbb\xbf" + '"größe";b\n1,5;2\n'.encode(), {}, {"größe": [1.5], "b": [2]}),
     ("UTF-16", GERMAN.encode("utf-16"), {}, {"pay": [1234.5, 987.5, 12345]}),
     ("Windows", "a,b\nMüller,2\n".encode("cp1252"), {}, "not encoded as UTF-8.*iconv"),
-    ("an open quotation mark", lines("a,b", '1,"x', "2,y"), {}, "never closed"),
+    ("an open quotation mark", lines("a,b", '1,"x', "2,y"), {}, "in line 2 is never closed, so that 1 row"),
+    ("open within", lines("a,b", '1,"x', '2,"y"', '3,"z"'), {}, "line 2 is closed in line 3, .*1 row.s. are swallowed"),
+    ("two open", lines("a,b", '1,"x', '2,"y"', '3,"z"', '4,"v', '5,"w"'), {}, "mark in line 2 is closed in line 3"),
+    ("open, all quoted", lines('"a","b"', '"1","x', '"2","y"'), {}, "mark in line 2 is closed in line 3"),
+    ("open, of two cells", lines("a,b", '"1,"x, y"', '2,"z"'), {}, "in line 2 is closed in line 2, where the cell"),
+    ("backslashes", lines("a,b", r'1,"the \"x\", y"'), {}, "line 2 is closed behind a backslash.*escapechar"),
+    ("a path", lines("a,b", r'1,"C:\"', r'2,"D:\"'), {}, {"b": ["C:\\", "D:\\"]}),
+    ("inches", lines("a,b", '1,5" tall', '2,"6" small"'), {}, {"b": ['5" tall', '6 small"']}),
     ("short line", lines("a,b", "1,2", "3", "4,5"), {}, "more or fewer cells than the 2 names.*got 1: 3"),
     ("title", TITLED, {}, "line 1 'Report of 2023' does not name.*--skip-rows 2"),
     ("title with commas", lines("Report, 2023,", "id,sex,age", *["1,f,30"] * 3), {}, "--skip-rows 1"),
     ("units", lines("sex,age", "-,years", *["f,30"] * 3), {}, "line 2 .*holds no number.*delete that line"),
+    ("questions and ids", SURVEY, {}, "line 2 'Sex[?]; Hours' and line 3 .* hold no .*--skip-rows 2.*these lines"),
+    ("questions, told", SURVEY, {"header": True}, {"q1": ["Sex?", "{id}", "f", "m", "f"]}),
+    ("no first age", lines("sex,age", "f,", "m,40", "f,50", "m,60"), {}, {"age": [np.nan, 40, 50, 60]}),
     ("title, told", TITLED, {"skip_rows": 2}, {"age": [30, 40, 50]}),
     ("no names", BARE, {}, "first line looks like data.*--no-header"),
     ("no names of text", lines("Male,yes", "Female,no", "Male,no"), {}, "'Male' is also a value.*--no-header"),
     ("no names, told", BARE, {"header": False}, {"column 1": [39, 50, 38, 28]}),
+    ("inflation", lines("year,inf", "2001,1.5", "2002,2.5"), {}, {"inf": [1.5, 2.5]}),
     ("years are names", lines("land,2019,2022", "a,1,2", "b,3,4"), {}, {"2019": [1, 3]}),
     ("positions are names", lines("0,1,2", "5,6,7", "8,9,9"), {}, {"0": [5, 8]}),
     ("twice the same name", lines("a,b,a", "1,2,3"), {}, "more than one column named 'a'"),
@@ -151,6 +164,11 @@ def test_every_kind_of_file_gives_the_rows_that_were_written(tmp_path, kind):
 
 def test_data_frames_folders_and_the_index_of_a_frame(tmp_path):
     frame = people(200)
+    years = frame.assign(year=np.arange(200) % 3 + 2018)
+    years.to_parquet(tmp_path / "years", partition_cols=["year", "race"])
+    for table in (open_table(tmp_path / "years"), open_table(tmp_path / "years" / "year=2018" / "race=a")):
+        assert table.frame.get("year", pd.Series(2018)).dtype.kind == "i"  # a number, as in the frame
+    assert sorted(open_table(tmp_path / "years").frame["year"]) == sorted(years["year"])
     assert np.shares_memory(open_table(frame).frame["age"].to_numpy(), frame["age"].to_numpy())
     assert open_table(pa.Table.from_pandas(frame)).frame.equals(frame)
     frame.to_parquet(tmp_path / "parts", partition_cols=["race"])
@@ -182,6 +200,52 @@ def test_sheets_of_a_workbook(tmp_path):
     third = open_table(f"{path}::third", skip_rows=2)
     assert third.frame["age"].tolist() == [1, 2]
     assert third.notes == ("read as missing, besides empty cells: 'None' (1)",)
+
+
+def test_what_a_workbook_hides_and_formulas_without_values_are_told(tmp_path):
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for name in ("first", "second"):
+            people(20).to_excel(book, sheet_name=name, index=False)
+    assert open_table(tmp_path / "t.xlsx").doubts == ()
+    book = openpyxl.load_workbook(tmp_path / "t.xlsx")
+    sheet, width = book["first"], people(20).shape[1]
+    sheet.row_dimensions[5].hidden = sheet.row_dimensions[7].hidden = sheet.column_dimensions["F"].hidden = True
+    sheet.cell(1, width + 1).value = "double"
+    for row in range(2, 22):
+        sheet.cell(row, width + 1).value = f"=E{row} * 2"
+    book["second"].sheet_state = "hidden"
+    book.save(tmp_path / "t.xlsx")
+    told = " ".join(open_table(tmp_path / "t.xlsx").doubts)
+    for words in (
+        "2 rows (the first in line 5) are hidden",
+        "columns 'income' are hidden",
+        "sheets of the workbook: 's",
+    ):
+        assert words in told
+    assert "formulas without values, read as missing: 'double' (20)" in told
+    assert len(open_table(f"{tmp_path}/t.xlsx::second").doubts) == 1  # its own name
+
+
+def test_codes_for_no_answer_become_missing_where_they_are_named(tmp_path):
+    frame = pd.DataFrame(
+        {"a": ["1,5", "-999", "x", " "], "b": [99, 1, 99, 2], "day": ["1900-01-01", *["2020-02-03"] * 3]}
+    )
+    frame["when"] = pd.to_datetime(frame["day"])
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    for source in (frame, tmp_path / "t.csv"):
+        table = open_table(source, missing_codes=[-999, "x", 99.0, "1900-01-01"])
+        assert table.frame.isna().sum().to_dict() == {"a": 3, "b": 2, "day": 1, "when": 1}
+        assert "b '99' (2); day '1900-01-01' (1)" in table.notes[-1] or "b '99' (2); day" in " ".join(table.notes)
+    assert table.frame["a"].dtype == float  # what remains of the texts is a number
+    assert frame["b"].tolist() == [99, 1, 99, 2]
+    table = open_table(frame, missing_codes={"b": [1]})
+    assert table.frame["b"].isna().tolist() == [False, True, False, False]
+    assert table.frame["a"].tolist()[:3] == ["1,5", "-999", "x"]
+    with pytest.raises(DataError, match="missing_codes: table has no column 'c'"):
+        open_table(frame, missing_codes={"c": [1]})
+    for wrong in ("-999", -999, {"b": 99}):
+        with pytest.raises(ConfigurationError, match=r"missing_codes=.* needed is a list of codes, such as"):
+            open_table(frame, missing_codes=wrong)
 
 
 def test_what_was_read_as_missing_and_how_is_said(tmp_path):

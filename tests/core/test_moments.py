@@ -1,6 +1,7 @@
 """Group moments: against the definition by another route, for every way of making them, and every refusal."""
 
 import itertools
+import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -269,6 +270,18 @@ def test_batches_and_addition_need_the_same_features_and_labels(sample):
     for other in (several, GroupMoments.from_data(sample.X, np.arange(380) % 2)):
         with pytest.raises(GroupError, match=r"different kinds .* Use the same"):
             moments + other
+
+
+def test_a_batch_without_names_after_one_with_names_is_taken_by_position_with_a_warning(sample):
+    frame, X = pd.DataFrame(sample.X, columns=list("uvwxyz")), sample.X
+    for batches, warned in (([frame, X], True), ([frame, frame], False), ([X, X], False)):
+        for source in ([(one, sample.groups) for one in batches], lambda b=batches: [(o, sample.groups) for o in b]):
+            with warnings.catch_warnings(record=True) as heard:
+                warnings.simplefilter("always")
+                assert GroupMoments.from_batches(source).n == 2 * len(X)
+            assert ["u, v, w, x, y, ...: its columns are taken by position" in str(w.message) for w in heard] == (
+                [True] if warned else []
+            )
 
 
 def test_features_are_selected_by_name_or_position_and_unknown_ones_are_named(sample):

@@ -30,7 +30,7 @@ def columns_table(
             used, note, values = "sensitive", "", codes[name]
         elif name not in features and name != target:
             used, note = "left out", "excluded on request"
-        if used in ("categories", "target (category)"):
+        if used in ("categories", "order", "target (category)"):
             values = coded(drawn[name])[0]
         elif used == "target (number)":
             values = binned(target_values(use, drawn[name]))

@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..core.errors import DataError
 from ..core.inputs import first_few
+from ..core.options import Option
 
 #: A category of more values than these is text, and left out.
 MAX_CATEGORIES = 50
@@ -24,6 +25,8 @@ NUMERIC_SHARE = 0.5
 EXACT = 2.0**53
 _ID_NAME = re.compile(r"(^|[\W_])(id|ids|nr|no|num|number|key|index|uuid|rownames?)$", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+#: What a whole number, and a day, has behind it in some programs.
+_WHOLE = re.compile(r"\.0+$| 00:00:00$")
 _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 
@@ -31,10 +34,10 @@ _TRUTH = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0}
 
 
 def text_of(value) -> str:
-    """A cell as text; whole numbers without a decimal point, so that 1, 1.0 and "1" give one text."""
+    """A cell as text, without blanks around it; whole numbers without a point, so that 1, 1.0 and "1" are one text."""
     if isinstance(value, float | np.floating) and float(value).is_integer() and abs(value) < EXACT:
         return str(int(value))
-    return str(value)
+    return str(value).strip()
 
 
 def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
@@ -42,7 +45,37 @@ def coded(series: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     if series.dtype == object:  # mixed cells: 1 and True are one value to pandas, lists are none
         series = series.map(text_of, na_action="ignore")
     codes, distinct = pd.factorize(series)
-    return codes, np.array([text_of(value) for value in distinct], dtype=object)
+    again, words = pd.factorize(np.array([text_of(value) for value in distinct], dtype=object))
+    return np.append(again, -1)[codes], words
+
+
+#: What stands for no answer: codes of all columns, or of each column that is named.
+MISSING_CODES = Option(
+    lambda given: {*map(type, given.values() if isinstance(given, Mapping) else [given])} <= {list, tuple},
+    "a list of codes, such as [-999, 99], or a dict of such lists by column",
+)
+
+
+def cleared(frame: pd.DataFrame, missing_codes) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """The frame, where empty texts and codes for no answer are missing cells; and the number of these by column."""
+    found = {}
+    for name, cells in frame.items():
+        asked = missing_codes.get(name, ()) if isinstance(missing_codes, Mapping) else missing_codes
+        if cells.dtype.kind in ("bcmV" if asked else "biufcmMV"):
+            continue
+        wanted = {"", *(_WHOLE.sub("", text_of(code)) for code in asked)}
+        if cells.dtype.kind in "iuf":
+            codes, words = pd.factorize(cells)
+            gone = np.isin(np.asarray(words, dtype=float), pd.to_numeric(pd.Series(list(wanted)), errors="coerce"))
+        else:
+            codes, words = coded(cells)
+            gone = np.array([_WHOLE.sub("", word) in wanted for word in words], dtype=bool)
+        if gone.any():
+            frame = frame if found else frame.copy(deep=False)
+            frame[name] = cells.mask(np.append(gone, False)[codes])
+            times = np.bincount(codes[codes >= 0])
+            found[name] = {text_of(words[j]): int(times[j]) for j in np.flatnonzero(gone)}
+    return frame, found
 
 
 def numbers(used: str, series: pd.Series, row: int = 0) -> np.ndarray:
@@ -166,9 +199,9 @@ class ColumnUse:
 
     name: str
     kind: str  # numeric, boolean, category, date, text, constant or id-like
-    used: str  # number, 0/1, categories, days or left out; target (number) or target (category)
+    used: str  # number, 0/1, categories, order, days or left out; target (number) or target (category)
     note: str = ""  # the reason, or what was done
-    categories: tuple[str, ...] = ()  # the values of a category, sorted
+    categories: tuple[str, ...] = ()  # the values of a category, sorted, or in the order they have
     missing: int = 0
     infinite: int = 0
     distinct: int = 0
@@ -253,6 +286,9 @@ def _of_words(series: pd.Series, kind: str, use: Callable, feature: bool) -> Col
     use = partial(use, distinct=len(words), examples=tuple(word[:40] for word in words[:3]))
     if len(words) < 2:
         return use("constant", "left out", f"one value only, {words[0]!r}")
+    if getattr(series.dtype, "ordered", False):
+        order = tuple(dict.fromkeys(map(text_of, series.cat.categories)))
+        return use("category", "order", f"one number, in their order: {first_few(order)}", order)
     if kind == "truth" or (len(words) <= 6 and {word.lower() for word in words} <= {"true", "false"}):
         return use("boolean", "0/1")
     if kind == "date" or not np.isnan(_days_of(words)).any():
@@ -288,6 +324,8 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
             f"column {name!r}: {numeric:,} of {n:,} values are numbers, but {row}. Correct such cells (leave them "
             f"empty if they are missing), or leave the column out: exclude=[{name!r}] (--exclude)."
         )
+    if not plain.any() and all(word[:1] in "<>\u2264\u2265" for word in words):
+        return ""  # classes, such as <=50K and >50K
     some, weights = words[:1000], counts[:1000] / counts[:1000].sum(axis=0)
     dates = np.array([bool(_LIKE_DATE.fullmatch(word)) for word in some])
     like = plain[:1000] | [bool(_LIKE_NUMBER.fullmatch(word)) for word in some] & ~dates

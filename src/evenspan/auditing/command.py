@@ -96,6 +96,9 @@ def audit(
     keep: Annotated[
         Texts, Option(metavar="COL", help="Numbers to use although they look like row numbers; may be repeated.")
     ] = None,
+    missing_codes: Annotated[
+        str, Option(metavar="CODES", help="What stands for no answer: -999,99, or by column 'income=-999; trust=8,9'.")
+    ] = "",
     decimal: Annotated[Text, Option(metavar="MARK", help="How decimals are written: . or ,")] = None,
     thousands: Annotated[Text, Option(metavar="MARK", help="What stands between thousands: , . ' or a blank.")] = None,
     skip_rows: Annotated[int, Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
@@ -117,7 +120,7 @@ def audit(
     folder = output.resolve()
     parameters |= {"table": _seen_from(folder, table, output), "k": None if k is None else sizes(k)}
     parameters |= {"methods": "all" if methods == ["all"] else methods or None}
-    parameters |= {"exclude": exclude or [], "keep": keep or []}
+    parameters |= {"exclude": exclude or [], "keep": keep or [], "missing_codes": codes_by_column(missing_codes)}
     from . import notebook
     from .run import require_arguments
 
@@ -142,6 +145,16 @@ def sizes(text: str) -> list[int]:
             f"-k {text[:40]!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
         )
     return sorted(set().union(*ranges))
+
+
+def codes_by_column(text: str) -> list[str] | dict[str, list[str]]:
+    """Codes of all columns, ``-999,99``, or of those that are named, ``income=-999; trust=8,9``."""
+    named = [part.rpartition("=") for part in text.split(";") if part.strip()]
+    found = {name.strip(): [code.strip() for code in codes.split(",")] for name, _, codes in named}
+    if ("" in found and len(named) > 1) or not all(map(all, found.values())):
+        how = "Give codes of all columns, or of each: -999,99, or 'income=-999; trust=8,9'."
+        raise ConfigurationError(f"--missing-codes {text[:60]!r} cannot be read. {how}")
+    return found.get("", found)
 
 
 def _seen_from(folder: Path, table: str, output: Path) -> str:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..core.errors import DataError, FeatureTypeError
 from ..core.inputs import first_few, warn_caller
 from ..core.options import Option, Options, flag, one_of
-from .columns import ColumnUse, coded, listed, no_such_column, numbers, use_of
+from .columns import MISSING_CODES, ColumnUse, cleared, coded, listed, no_such_column, numbers, use_of
 
 _NAMES = Option(lambda names: not isinstance(names, str), "a list of names")
 
@@ -22,9 +22,10 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     """Turns the columns of a data frame into named, standardised numbers.
 
     Numbers stay, truth values become 0 and 1, dates become days since 1 January 1970, and a category becomes one
-    feature for each of its values, named ``job=clerk`` (a single one if there are two values). Left out are constants,
-    columns that name or number the rows, text of more than 50 different values, and what ``exclude``
-    names; ``uses_`` says why.
+    feature for each of its values, named ``job=clerk`` (a single one if there are two values); an ordered category of
+    pandas becomes 0, 1, 2, ... in its order. Left out are constants, columns that name or number the rows, text of more
+    than 50 different values, and what ``exclude`` names; ``uses_`` says why. Blanks around texts do not count, and an
+    empty text is a missing cell.
 
     Parameters
     ----------
@@ -39,6 +40,8 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         Columns that are no features: the sensitive ones, the target.
     keep : sequence of str
         Columns of numbers that are features although they look as if they numbered the rows.
+    missing_codes : list, or dict of lists by column
+        What stands for no answer, such as ``[-999, 99]``: these cells are missing, in ``fit`` and in ``transform``.
 
     Attributes
     ----------
@@ -72,23 +75,25 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
 
     _options: ClassVar[dict] = {
         "missing": one_of("error", "mean", "indicator"), "unknown": one_of("error", "zero"), "standardize": flag(),
-        "exclude": _NAMES, "keep": _NAMES,
+        "exclude": _NAMES, "keep": _NAMES, "missing_codes": MISSING_CODES,
     }  # fmt: skip
 
     def __init__(
-        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=()
+        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=(),
+        missing_codes=(),
     ):  # fmt: skip
         self.missing, self.unknown, self.standardize = missing, unknown, standardize
-        self.exclude, self.keep = exclude, keep
+        self.exclude, self.keep, self.missing_codes = exclude, keep, missing_codes
 
     def fit(self, X, y=None):
         """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales."""
         self._check_options()
-        frame = self._frame(X, reset=True)
+        frame = cleared(self._frame(X, reset=True), self.missing_codes)[0]
         if len(frame) == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
-        for option in ("exclude", "keep"):
-            if absent := [name for name in getattr(self, option) if name not in frame.columns]:
+        coded_columns = self.missing_codes if isinstance(self.missing_codes, Mapping) else ()
+        for option, names in {"exclude": self.exclude, "keep": self.keep, "missing_codes": coded_columns}.items():
+            if absent := [name for name in names if name not in frame.columns]:
                 raise DataError(no_such_column(absent[0], frame.columns, f"{option}: the table"))
         kept = [name for name in frame.columns if name not in self.exclude]
         uses = [use_of(frame[name], keep=name in self.keep) for name in kept]
@@ -105,7 +110,7 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     def transform(self, X) -> pd.DataFrame:
         """The features (n, d) of some rows, with their index; X has at least the columns that are used."""
         check_is_fitted(self)
-        frame = self._frame(X, reset=False)
+        frame = cleared(self._frame(X, reset=False), self.missing_codes)[0]
         for code in self.codes_:
             if code.name not in frame.columns:
                 raise DataError(no_such_column(code.name, frame.columns, "the table to be transformed"))
@@ -159,16 +164,16 @@ class ColumnCode:
     """How one column becomes features."""
 
     name: str
-    used: str  # number, 0/1, days or categories
-    categories: tuple[str, ...] = ()  # sorted; two of them become one feature, more one each
+    used: str  # number, 0/1, days, categories or order
+    categories: tuple[str, ...] = ()  # two of them become one feature, more one each; in order they are one number
     fill: float | str | None = None  # takes the place of a missing cell; None if it is refused
     indicator: bool = False  # whether a feature says that the cell was missing
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features that the column becomes."""
-        shown = self.categories[1:] if len(self.categories) == 2 else self.categories
-        names = tuple(f"{self.name}={category}" for category in shown) or (self.name,)
+        first = len(self.categories) if self.used == "order" else len(self.categories) == 2
+        names = tuple(f"{self.name}={category}" for category in self.categories[first:]) or (self.name,)
         return (*names, f"{self.name} missing") if self.indicator else names
 
 
@@ -232,8 +237,8 @@ def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: in
             f"was fitted; it knows {first_few(map(repr, code.categories))}. Correct the cell, or set unknown='zero' to "
             "give it none of these."
         )
-    if len(code.categories) == 2:
-        part[:, 0] = at == 1
+    if code.used == "order" or len(code.categories) == 2:
+        part[:, 0] = np.maximum(at, 0)
     else:
         rows = np.flatnonzero(at >= 0)
         part[rows, at[rows]] = 1.0

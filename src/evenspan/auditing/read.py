@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections import Counter
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ import pandas as pd
 from ..core.errors import ConfigurationError, DataError, FairError
 from ..core.inputs import first_few, require_memory
 from ..core.options import flag, none, one_of, whole
-from .columns import EXACT, MARKS, MAX_CATEGORIES, coded, no_such_column, read_numbers, readings
+from .columns import EXACT, MARKS, MAX_CATEGORIES, MISSING_CODES, cleared, coded, no_such_column, read_numbers, readings
 
 TEXT_FILES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PACKED = (".gz", ".bz2", ".zst")
@@ -34,6 +35,10 @@ MISSING = frozenset(["", *_GAPS.split()])
 #: What the last row of a table calls itself that is none of the rows.
 _TOTAL = re.compile(r"(grand |sub)?(total|sum|mean|average)s?:?|gesamt|summe|insgesamt|mittelwert", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+#: In the XML of a sheet a formula whose value was not computed (an empty text is a value), and its column.
+_NO_VALUE = re.compile(
+    rb'<(?:\w+:)?c r="([A-Z]+)\d+"(?![^>]*t="str")[^>]*>\s*<f(?:[^>]*/>|[^>]*>[^<]*</f>)\s*(?:<v ?/>|<v></v>)?\s*</'
+)
 #: Bytes at the head of a text file by which it is found out how it is written.
 _HEAD = 2**18
 
@@ -44,6 +49,7 @@ class Table(NamedTuple):
     name: str  # of the file, or "table"
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()  # what had to be found out or decided to read it
+    doubts: tuple[str, ...] = ()  # what may have been meant otherwise
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,11 +58,13 @@ class Table(NamedTuple):
 
 
 def open_table(
-    table, *, decimal: str | None = None, thousands: str | None = None, skip_rows: int = 0, header: bool | None = None
-) -> Table:
+    table, *, decimal: str | None = None, thousands: str | None = None, skip_rows: int = 0, header: bool | None = None,
+    missing_codes=(),
+) -> Table:  # fmt: skip
     """A data frame (of pandas, or anything with ``to_pandas``), or a file by its path; ``path::sheet`` of a workbook.
 
-    The options say how numbers are written, how many lines of a file stand above the names, and whether it has names.
+    The options say how numbers are written, how many lines of a file stand above the names, whether it has names, and
+    what stands for no answer.
     """
     (one_of(".", ",") | none("to find out")).require("decimal", decimal)
     (one_of(*MARKS) | none("to find out")).require("thousands", thousands)
@@ -64,11 +72,12 @@ def open_table(
         raise ConfigurationError(f"decimal={decimal!r}, thousands={thousands!r}; needed is another mark for each.")
     whole(0).require("skip_rows", skip_rows)
     (flag() | none("to find out")).require("header", header)
-    name, notes, frame = "table", [], table
+    MISSING_CODES.require("missing_codes", missing_codes)
+    name, notes, doubts, frame = "table", [], [], table
     if isinstance(table, str | Path):
         path, sheet = split_path(str(table))
         name = f"{path.name}::{sheet}" if sheet else path.name
-        frame = _from_path(path, sheet, decimal, thousands, skip_rows, header, notes)
+        frame = _from_path(path, sheet, decimal, thousands, skip_rows, header, notes, doubts)
     elif hasattr(table, "to_pandas"):
         frame = table.to_pandas()
     if not isinstance(frame, pd.DataFrame):
@@ -84,11 +93,18 @@ def open_table(
             f"{name} has more than one column named {first_few(map(repr, twice))}. Rename them; if the first line "
             "holds data instead of names, say --no-header (header=False)."
         )
+    for column in missing_codes if isinstance(missing_codes, Mapping) else ():
+        if column not in frame.columns:
+            raise DataError(no_such_column(column, frame.columns, f"missing_codes: {name}"))
+    frame, gone = cleared(frame, missing_codes)
+    if gone:
+        what = "; ".join(f"{one} {first_few(f'{w!r} ({n:,})' for w, n in of.items())}" for one, of in gone.items())
+        notes.append(f"cells of no answer became missing, by column: {what}")
     if decimal or thousands or "point" in frame.attrs:
         read_numbers(frame, name, decimal, thousands, notes)
     if _is_total(frame):
         raise DataError(f"{name}: the last row looks like the totals or means of those above it. Delete it.")
-    return Table(name, frame, tuple(notes))
+    return Table(name, frame, tuple(notes), tuple(doubts))
 
 
 def _is_total(frame: pd.DataFrame) -> bool:
@@ -109,7 +125,7 @@ def split_path(text: str) -> tuple[Path, str]:
     return (Path(place), sheet) if place.lower().endswith(EXCEL_FILES) and not Path(text).exists() else (Path(text), "")
 
 
-def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, notes: list[str]) -> pd.DataFrame:
+def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, notes, doubts) -> pd.DataFrame:
     """The table in a file, or in a folder of Parquet files."""
     if not path.exists():
         near = get_close_matches(path.name, [p.name for p in path.parent.iterdir()]) if path.parent.is_dir() else []
@@ -126,9 +142,12 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
             frame = TYPED_FILES.get(kind, pd.read_parquet)(path)
             if index := ", ".join(str(name) for name in frame.index.names if name is not None):
                 notes.append(f"{index}: the index of a data frame, not read")
+            for name in {part.partition("=")[0] for file in files for part in file.parts if "=" in part} & {*frame}:
+                if isinstance(frame[name].dtype, pd.CategoricalDtype):  # numbers in the names of folders are numbers
+                    frame[name] = frame[name].astype(frame[name].cat.categories.dtype)
             return frame
         if kind in EXCEL_FILES:
-            return _workbook(path, sheet, skip_rows, header, notes)
+            return _workbook(path, sheet, skip_rows, header, notes, doubts)
         if kind in TEXT_FILES:
             return _text_file(path, decimal, thousands, skip_rows, header, notes)
     except FairError:
@@ -146,15 +165,21 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
     )
 
 
-def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes: list[str]) -> pd.DataFrame:
+def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes, doubts) -> pd.DataFrame:
     """One sheet of a workbook."""
     with pd.ExcelFile(path, engine="openpyxl") as book:
         sheets = book.sheet_names
         if sheet and sheet not in sheets:
             raise DataError(no_such_column(sheet, sheets, str(path), "sheet"))
-        raw = pd.read_excel(book, sheet or sheets[0], header=None, dtype=object, keep_default_na=False, na_values=[""])
+        read = sheet or sheets[0]
+        raw = pd.read_excel(book, read, header=None, dtype=object, keep_default_na=False, na_values=[""])
+        with book.book[read]._get_source() as source:
+            xml = source.read()
+        hidden = [one for one in sheets if book.book[one].sheet_state != "visible"]
     if not sheet and len(sheets) > 1:
         notes.append(f"the first of {len(sheets)} sheets, {sheets[0]!r}, was read; name another as {path.name}::SHEET")
+    if hidden:
+        doubts.append(f"hidden sheets of the workbook: {first_few(map(repr, hidden))}; the sheet {read!r} was read")
     raw = raw.iloc[skip_rows:].dropna(how="all").dropna(how="all", axis=1)
     raw = raw.map(lambda cell: cell.strip() if isinstance(cell, str) else cell)
     if len(raw) < 2 - (header is False):
@@ -162,10 +187,29 @@ def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes
     head = raw.head(100).astype(object).where(raw.head(100).notna(), "").map(str)
     names = _names(head.to_numpy().tolist(), head.index.tolist(), path.name, header, notes)
     raw = raw if header is False else raw.iloc[1:]
+    _unseen(xml, raw, names, doubts)
     gaps = raw.isin(MISSING)
     missing = Counter(raw.to_numpy()[gaps.to_numpy()].tolist())
     frame = raw.where(~gaps, np.nan).infer_objects().reset_index(drop=True).set_axis(names, axis=1)
     return _named(frame, path.name, header, missing, notes)
+
+
+def _unseen(xml: bytes, raw: pd.DataFrame, names: list[str], doubts: list[str]) -> None:
+    """Tell of hidden rows and columns and of formulas without values in a sheet; ``raw`` counts its cells from 0."""
+    from openpyxl.utils import column_index_from_string
+
+    hidden = {b"row": [], b"col": []}
+    for kind, tag in re.findall(rb'<(?:\w+:)?(row|col) ([^>]*hidden="(?:1|true)"[^>]*)>', xml):
+        at = {key: int(value) for key, value in re.findall(rb'\b(r|min|max)="(\d+)"', tag)}
+        hidden[kind] += range(at.get(b"r", at.get(b"min", 1)) - 1, at.get(b"r", at.get(b"max", 0)))
+    how = "hidden in the workbook, and used as all others:"
+    if rows := [i + 1 for i in hidden[b"row"] if i in raw.index]:
+        doubts.append(f"{len(rows):,} rows (the first in line {rows[0]}) are {how} delete them if they do not belong")
+    if columns := [name for j, name in zip(raw, names, strict=True) if j in hidden[b"col"]]:
+        doubts.append(f"columns {first_few(map(repr, columns))} are {how} --exclude leaves them out")
+    empty = Counter(column_index_from_string(letters.decode()) - 1 for letters in _NO_VALUE.findall(xml))
+    if told := [f"{name!r} ({empty[j]:,})" for j, name in zip(raw, names, strict=True) if empty[j]]:
+        doubts.append(f"formulas without values, read as missing: {first_few(told)}. Save the file in a spreadsheet")
 
 
 # -- text files --------------------------------------------------------------------------------------------------------
@@ -187,6 +231,8 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
         whole = len(data) <= _HEAD
         head = codecs.getincrementaldecoder("utf-8-sig")().decode(data[:_HEAD], final=whole)
         separator, starts, rows = _layout(head, whole, path, skip_rows)
+        if data.count(b'"') % 2 or b'\\"' in data:
+            _require_closed(data, separator, path)
         if separator != ",":
             notes.append(f"cells are separated by {_SEPARATORS.get(separator, repr(separator))}")
         names = _names(rows, starts, path.name, header, notes)
@@ -198,13 +244,15 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
             arrow.ConvertOptions(column_types=dict.fromkeys(ids, pa.large_string()), strings_can_be_null=False),
         )
     except (UnicodeDecodeError, pa.ArrowInvalid) as error:
+        if names:
+            _require_closed(data, separator, path, failed=True)
         why = f"a line has more or fewer cells than the {len(names)} names ({str(error)[:150]}). Correct or delete it."
         if "utf" in str(error).lower():
             how = f"iconv -f WINDOWS-1252 -t UTF-8 {path.name} > new.csv"
             why = f"it is not encoded as UTF-8. Save it as UTF-8, for instance: {how}"
         raise DataError(f"{path}: {why}") from error
-    if data.count(b'"') % 2 and cells.num_rows and any("\n" in str(column[-1]) for column in cells.columns):
-        raise DataError(f"{path}: a quotation mark is never closed, so that rows are swallowed. Close or delete it.")
+    if b'"' in data and data.count(b"\n") > cells.num_rows + starts[header is not False]:  # rows of several lines
+        _require_closed(data, separator, path)
     missing: Counter = Counter()
     told, columns, point = decimal == "," or thousands == ".", [], False
     for one in cells.columns:
@@ -214,6 +262,21 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
     frame = pd.DataFrame(dict(enumerate(columns)), copy=False).set_axis(names, axis=1)
     frame.attrs["point"] = point  # for read_numbers
     return _named(frame, path.name, header, missing, notes)
+
+
+def _require_closed(data: bytes, separator: str, path: Path, *, failed: bool = False) -> None:
+    """Refuse a quoted cell of several lines or cells that goes on behind its last mark; any, where reading failed."""
+    ends = (b"", b"\n", b"\r", separator.encode())
+    opened = b"(?<![^\n\r" + re.escape(ends[-1]) + b"])"
+    for cell in re.finditer(opened + rb'"((?:[^"]++|"")*+)("?) *+(?=(.?))', data, re.DOTALL):
+        text, closed, escaped = cell[1], bool(cell[2]), cell[1].endswith(b"\\")
+        if closed and (cell[3] in ends or not (failed or escaped or b"\n" in text or ends[-1] in text)):
+            continue
+        line, lines = data.count(b"\n", 0, cell.start()) + 1, (text if closed else text.rstrip()).count(b"\n")
+        how = f"closed in line {line + lines}, where the cell goes on" if closed else "never closed"
+        how = "closed behind a backslash, for which pandas.read_csv has escapechar" if closed and escaped else how
+        told = f", so that {lines:,} row(s) are swallowed" if lines else ""
+        raise DataError(f"{path}: a quotation mark in line {line} is {how}{told}. Correct the line.")
 
 
 def _layout(head: str, whole: bool, path: Path, skip_rows: int) -> tuple[str, list[int], list[list[str]]]:
@@ -297,29 +360,42 @@ def _names(rows: list[list[str]], lines: list[int], name: str, header: bool | No
         return [f"column {j}" for j in range(1, len(first) + 1)]
     if header is None:
         width = Counter(map(len, rest or rows)).most_common(1)[0][0]
-        numeric = [[bool(readings([cell])) for cell in row] for row in rows[1:30]]
         same = [row for row in rest if len(row) == width]
         full = next((i for i, row in enumerate(rows) if len(row) == width and sum(map(bool, row)) >= width / 2), 0)
-        at, why = 0, ""
-        if len(first) == width - 1 and all(first) and all(not row[-1] for row in same):
+        at, odd, why = 0, [0], ""
+        one_less = len(first) == width - 1 and all(first)
+        if one_less and all(not row[-1] for row in same):
             first = [*first, ""]
-        elif len(first) == width - 1 and all(first) and len({row[0] for row in same}) == len(same) and any(numeric[0]):
+        elif one_less and len({row[0] for row in same}) == len(same) and any(readings([cell]) for cell in rest[0]):
             first = ["", *first]
         elif full > 0:
             at, why = full, f"does not name the {width} columns"
-        elif len(rows) > 4 and not any(numeric[0]) and any(map(all, zip(*numeric[1:], strict=False))):
-            at, why = 1, "holds no number, other than the rows"
+        elif at := _texts_below(rest[:29]):
+            odd, why = list(range(1, at + 1)), f"hold{'s' if at == 1 else ''} no number, other than the rows"
         if why:
-            odd = 0 if at == full else 1
+            seen = " and ".join(f"line {lines[i] + 1} {'; '.join(filter(None, rows[i]))[:60]!r}" for i in odd)
             raise DataError(
-                f"{name}: line {lines[odd] + 1} {'; '.join(filter(None, rows[odd]))[:60]!r} {why} below. If the names "
-                f"stand in line {lines[at] + 1}, say --skip-rows {lines[at]} (skip_rows={lines[at]}); else delete that "
-                "line, or say --header (header=True) if it is right."
+                f"{name}: {seen} {why} below. If the names stand in line {lines[at] + 1}, say --skip-rows {lines[at]} "
+                f"(skip_rows={lines[at]}); else delete {'that line' if len(odd) == 1 else 'these lines'}, or say "
+                "--header (header=True) if all is right."
             )
     names = [word.strip() or f"column {j}" for j, word in enumerate(first, 1)]
     if empty := [new for new, word in zip(names, first, strict=True) if not word.strip()]:
         notes.append(f"columns without a name are called by their position: {first_few(empty)}")
     return names
+
+
+def _texts_below(rows: list[list[str]]) -> int:
+    """How many of the first rows hold no number, above a column of numbers, which is headed by texts; 0 if none."""
+    numeric = [[None if cell in MISSING else bool(readings([cell])) for cell in row] for row in rows]
+    for most in range(1, min(6, len(rows))):
+        if any(numeric[most - 1]):
+            return 0
+        for column in zip(*numeric, strict=False):
+            below = [one for one in column[most:] if one is not None]
+            if False in column[:most] and len(below) >= 3 and all(below):
+                return most
+    return 0
 
 
 def _named(frame: pd.DataFrame, name: str, header, missing: Counter, notes: list[str]) -> pd.DataFrame:
@@ -328,7 +404,7 @@ def _named(frame: pd.DataFrame, name: str, header, missing: Counter, notes: list
         notes.append(f"read as missing, besides empty cells: {first_few(told)}")
     if header is not None:
         return frame
-    values = [word for word in frame.columns if readings([word])]
+    values = [word for word in frame.columns if readings([word]) and re.search("[0-9]", word)]
     whole = sorted(int(word) for word in values if word.isdigit())
     counted = len(set(np.diff(whole))) == 1 or whole == [0] or all(1900 <= year <= 2100 for year in whole)
     words = {column: set(coded(cells)[1]) for column, cells in frame.items() if cells.dtype.kind not in "biufM"}

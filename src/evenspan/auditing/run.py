@@ -16,6 +16,7 @@ from ..core.estimator import SubspaceEstimator
 from ..core.inputs import require_generator
 from ..core.options import whole
 from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
+from .columns import MISSING_CODES
 from .fitting import PCA, chosen_methods
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
 from .sample import Sample, options, read_sample, silent
@@ -154,6 +155,7 @@ def audit(
     holdout: float = 0.33,
     exclude=(),
     keep=(),
+    missing_codes=(),
     decimal: str | None = None,
     thousands: str | None = None,
     skip_rows: int = 0,
@@ -200,6 +202,9 @@ def audit(
         Columns that are no features.
     keep : sequence of str
         Columns of numbers that are features although they look as if they numbered the rows.
+    missing_codes : list, or dict of lists by column
+        What stands for no answer, such as ``[-999, 99]`` or ``{"trust": [8, 9]}``: these cells are missing, here and in
+        new rows. Likely codes are named in ``sample.warnings``, and never taken for missing by themselves.
     decimal : {".", ","}, optional
         How decimals are written in texts; a column becomes numbers if there is one reading of it, unless given.
     thousands : {",", ".", " ", "'"}, optional
@@ -301,7 +306,7 @@ def _line(stage: str, done: float, total: float | None) -> None:
 
 def require_arguments(
     *, concern, n_boot, random_state, methods, k, decimal=None, thousands=None, skip_rows=0, header=None,
-    standardize=True, **columns,
+    standardize=True, missing_codes=(), **columns,
 ):  # fmt: skip
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)
@@ -309,6 +314,7 @@ def require_arguments(
         raise LimitError(f"n_boot={n_boot:,}; needed are at most {MAX_DRAWS:,} draws. Ask for fewer.")
     require_generator(random_state)
     chosen_methods(methods, [2])
+    MISSING_CODES.require("missing_codes", missing_codes)
     options(None, **columns)
     if k is None:
         return None

@@ -15,6 +15,7 @@ from ..core.options import number, one_of
 from ..metrics.bootstrap import assign_blocks
 from .association import columns_table, sentences
 from .columns import no_such_column, target_of, target_values, use_of
+from .doubts import doubts
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
 from .read import Table, open_table
@@ -151,6 +152,7 @@ def read_sample(
     left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
     rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
+    encoder.set_params(missing_codes=reading.get("missing_codes", ()))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
     drawn = {}
     for i, what in enumerate(PARTS):
@@ -165,6 +167,8 @@ def read_sample(
         if use.warning
     ]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
+    labels = [*sensitive, *([target] if target else [])]
+    warnings = [*table.doubts, *doubts(frame, uses, features, labels), *warnings]
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
     columns, found = columns_table(uses, features, target, frame.iloc[rows[chosen]], of_drawn)
     return Sample(

@@ -54,6 +54,16 @@ def feature_names(X) -> tuple[str, ...] | None:
     return None if columns is None or not all(isinstance(name, str) for name in columns) else tuple(columns)
 
 
+def batch_names(X, before: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Names of the columns of a batch; without any those before it, by whose order it is taken, with a warning."""
+    if (names := feature_names(X)) is None and before:
+        warn_caller(
+            f"a batch without names of its columns follows batches with {first_few(before)}: its columns are taken by "
+            "position. Give every batch as a data frame, or none."
+        )
+    return names or before
+
+
 def require_numeric_columns(X) -> None:
     """Raise FeatureTypeError naming every column of a data frame that is neither numeric nor boolean."""
     if not is_frame(X):

@@ -13,7 +13,7 @@ from numpy.lib.recfunctions import repack_fields
 from .accumulator import MomentAccumulator, merge, zeros
 from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
-from .inputs import first_few
+from .inputs import batch_names, first_few
 from .streams import FunctionStream
 
 #: Of the files that ``save`` writes.
@@ -114,10 +114,11 @@ class GroupMoments:
         A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
         """
         batches = FunctionStream(batches) if callable(batches) else batches
-        sums = MomentAccumulator()
+        sums, named = MomentAccumulator(), None
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
                 raise DataError(f"batch {number} is a {type(batch).__name__}; needed is (X, groups[, weights]).")
+            named = batch_names(batch[0], named)
             sums.add(*batch)
             sums.names = sums.names or getattr(batches, "feature_names", None)
             sums.require_finite(batch[0])

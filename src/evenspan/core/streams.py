@@ -13,7 +13,7 @@ from scipy import sparse
 
 from .errors import DataError, GroupError
 from .groups import encode_groups
-from .inputs import feature_names, in_pandas, length, require_numeric_columns, row_blocks, rows_of
+from .inputs import batch_names, feature_names, in_pandas, length, require_numeric_columns, row_blocks, rows_of
 from .options import whole
 
 
@@ -32,7 +32,7 @@ class Stream(ABC):
 
     def _checked(self, raw: Iterable) -> Iterator[tuple]:
         """The batches of one pass as arrays with their groups; they must have the same features."""
-        empty = True
+        empty, named = True, None
         for number, item in enumerate(raw, 1):
             if not isinstance(item, tuple | list) or len(item) != 2:
                 raise DataError(f"batch {number} is a {type(item).__name__}; needed is (X, groups).")
@@ -42,6 +42,7 @@ class Stream(ABC):
                 raise DataError(f"batch {number} has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
             if names and names != (self.feature_names or names):
                 raise DataError(f"batch {number} has columns {names[:5]}, those before it {self.feature_names[:5]}.")
+            named = batch_names(X, named)
             if (labelled := length(groups)) is not None and labelled != n:
                 raise GroupError(f"batch {number} has {labelled} group labels for {n} rows. Yield one for each row.")
             if self.n_features is None:
