@@ -21,8 +21,6 @@ from .prediction import auc, settled
 
 #: Rows that every attacker is fitted to at most, the same for all.
 FITTED = 10_000
-#: Digits of the representation, in units of its spread, that attackers see: what lies below is rounding.
-SEEN_DIGITS = 9
 
 _LINEAR = {"max_iter": 10_000, "tol": 1e-6}
 #: Unfitted attackers by name, for n rows in units of the spread of all columns together.
@@ -59,7 +57,7 @@ class Panel:
         self._models = dict(zip(ATTACKERS, models, strict=True))
 
     def _units(self, E: np.ndarray) -> np.ndarray:
-        return np.round((E - self._offset) / self._scale, SEEN_DIGITS)
+        return (E - self._offset) / self._scale  # all digits: trees find groups in what rounding left of a column
 
     def scores(self, F: np.ndarray) -> dict[str, np.ndarray]:
         """By attacker the logarithms of the odds of every group (m, G) for other rows (m, k)."""
