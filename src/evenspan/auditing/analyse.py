@@ -14,6 +14,7 @@ import pandas as pd
 from ..core.errors import GroupError
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
+from ..methods import METHODS
 from ..metrics.linear_map import linear_map
 from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
 from ..reconstruction.group_errors import best_kept, group_matrices
@@ -21,7 +22,7 @@ from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
 from .evaluation import COLUMNS, Evaluation, Part, Row, own_errors
-from .fitting import PCA, Fitted, fit_method, rank
+from .fitting import MEANS, PCA, Fitted, fit_method, rank
 from .groups import HELD_OUT, PARTS, TRAINING
 from .probes import Probes
 from .sample import Points, Sample, Tell
@@ -167,7 +168,7 @@ def analyse(
                 if size == k:
                     evaluations[part.name][name] = evaluation
             if size == k:  # attackers take most of the time
-                found += [*probes.rows(answer)]
+                found += [*probes.rows(answer, choice=METHODS[name].equalises in (*MEANS, "nothing"))]
             found += [(HELD_OUT, row) for row in (decisions.rows(answer) if decisions else ())]
             rows += [(attribute, size, name, *one) for one in found]
 

@@ -20,6 +20,8 @@ QUICK = (
     PCA, "Min-max loss", "JEVD-PCA", "Min-max error", "u-FPCA", "c-FPCA", "Robust PCA", "Fair PCA", "LEACE",
     "Fair PCA (covariance)", "Null-it-out PCA",
 )  # fmt: skip
+#: What methods equalise that hide a group from classifiers.
+MEANS = ("means", "means and covariances", "distributions")
 #: Methods for exactly two groups: with more, the default list leaves them out.
 BINARY = ("Robust PCA (radius 0)", "Robust PCA", "u-FPCA", "c-FPCA", "Convex PCA (mean)", "Convex PCA (both)")
 #: By how much a certificate may be open, relative to the objective, and still count as closed.

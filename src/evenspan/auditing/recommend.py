@@ -25,7 +25,7 @@ from ..core.errors import ConfigurationError
 from ..methods import METHODS
 from .analyse import Analysis
 from .evaluation import paired_difference
-from .fitting import CLOSED, PCA
+from .fitting import CLOSED, MEANS, PCA
 from .groups import HELD_OUT, VALIDATION
 from .page.blocks import plain as n
 from .sample import Sample
@@ -54,18 +54,17 @@ class Concern:
     smallest: float  # an effect below this needs no method: a share of the average error for errors
 
 
-_MEANS = ("means", "means and covariances", "distributions")
 CONCERNS: Mapping[str, Concern] = {
     "means": Concern(
         "scaled mean distance", "Do the groups lie in the same place?",
-        "distance between group means (in standard deviations of the representation)", _MEANS, 0.1,
+        "distance between group means (in standard deviations of the representation)", MEANS, 0.1,
     ),
     "errors": Concern(
         "error gap", "Are all groups reconstructed equally well?", "largest less smallest error of a group",
         ("errors", "losses"), 0.02,
     ),
     "classification": Concern(
-        "group AUC", "Can the group be predicted?", "AUC of the strongest of five attackers", _MEANS, 0.55,
+        "group AUC", "Can the group be predicted?", "AUC of the strongest of five attackers", MEANS, 0.55,
     ),
 }  # fmt: skip
 
@@ -239,7 +238,8 @@ def _method(found: Analysis, what: Concern, effect: Mapping) -> tuple[str, list[
     )
     others = ", ".join(name for name in equal if name != method)
     if others:
-        why += f" Not significantly worse than the best ({best}), but with no smaller average error: {others}."
+        than = "" if method == best else f" than the best ({best})"
+        why += f" Not significantly worse{than}, and with no smaller average error: {others}."
     return method, [why]
 
 

@@ -1,6 +1,7 @@
 """The figures of a report: the library's displays on the numbers of the tables, and two plain plots.
 
-Nothing has to be told by colour alone, and figures are as wide as can be read on a phone.
+Nothing has to be told by colour alone. Figures are as wide as can be read on a phone; on a wider screen the report
+shows the same ones as wide as its tables.
 """
 
 import io
@@ -25,7 +26,9 @@ from .evidence import View
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTH = 5.2
+WIDTH, WIDE = 5.2, 11.6
+#: Marks nearer to each other than this share of both axes are drawn as one.
+APART = 0.025
 #: More groups than these are not drawn one by one: those with the smallest and the largest errors are.
 MOST_GROUPS = 16
 #: More features than these make the joint range slow: its boundary takes hundreds of eigenvalue problems.
@@ -47,13 +50,23 @@ class Drawn:
     @cached_property
     def svg(self) -> bytes:
         """The figure as SVG, the same on every run; text stays text."""
+        return self._svg(WIDTH)
+
+    @cached_property
+    def wide(self) -> bytes:
+        """The same for a wide screen."""
+        return self._svg(WIDE)
+
+    def _svg(self, width: float) -> bytes:
         import matplotlib as mpl
         from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-        buffer = io.BytesIO()
+        buffer, own = io.BytesIO(), self.figure.get_figwidth()
         with mpl.rc_context(settings()), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts have it
+            self.figure.set_figwidth(width)
             FigureCanvasSVG(self.figure).print_svg(buffer, metadata={"Date": None})
+            self.figure.set_figwidth(own)
         return buffer.getvalue()
 
 
@@ -141,11 +154,30 @@ def _points(view: View, wanted: list[tuple[str, str]]) -> dict[str, tuple[float,
     return {one: tuple(view.row(metric, one, TRAINING, g)["value"] for metric, g in wanted) for one in view.methods}
 
 
+def _shared(points: dict[str, tuple[float, ...]], line: np.ndarray) -> dict[str, list[str]]:
+    """The methods of each mark, by the first of them: marks that would lie on each other become one."""
+    every = np.vstack([line, *points.values()])
+    near, found = APART * np.ptp(every, axis=0), {}
+    for name, point in points.items():
+        first = next((one for one in found if (np.abs(np.subtract(points[one], point)) <= near).all()), name)
+        found.setdefault(first, []).append(name)
+    return found
+
+
+def _called(display, shared: dict[str, list[str]], figure: "Figure", axes) -> None:
+    """Name all methods of each mark in the legend."""
+    for mark, names in zip(display.lines_, shared.values(), strict=True):
+        mark.set_label(", ".join(names))
+    _legend(figure, axes)
+
+
 def _possible(view: View) -> Drawn:
     frontier, groups = view.found.frontier, [("error", label) for label in view.labels]
     points, (figure, (axes,)) = _points(view, groups), _figure(4.6)
-    JointRangeDisplay(frontier.joint, points, labels=tuple(map(_name, view.labels))).plot(axes, legend=False)
-    _legend(figure, axes)
+    shared = _shared(points, frontier.joint.boundary(60))
+    shown = {name: points[name] for name in shared}
+    display = JointRangeDisplay(frontier.joint, shown, labels=tuple(map(_name, view.labels)))
+    _called(display.plot(axes, legend=False), shared, figure, axes)
     told = zip(view.labels, points[PCA], frontier.own, strict=True)
     alt = " ".join(f"PCA leaves {label} {plain(pca)}, at least {plain(own)} is left." for label, pca, own in told)
     return Drawn("possible", view.name, figure, alt)
@@ -158,8 +190,9 @@ def _frontier(view: View) -> Drawn:
     points = _points(view, [("average error", ""), (name, "")])
     near = {method: point for method, point in points.items() if _near(curve.points, point)}
     figure, (axes,) = _figure(4.2)
-    FrontierDisplay(curve, near, against=against).plot(axes, legend=False)
-    _legend(figure, axes)
+    shared = _shared(near, curve.points)
+    display = FrontierDisplay(curve, {name: near[name] for name in shared}, against=against)
+    _called(display.plot(axes, legend=False), shared, figure, axes)
     (x, y), (end, least) = curve.points[0], curve.points[-1]
     alt = f"From PCA ({plain(x)}, {name} {plain(y)}) to the smallest {name}: {plain(least)} at {plain(end)}."
     far = [method for method in points if method not in near]
