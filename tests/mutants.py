@@ -100,7 +100,7 @@ evenspan/metrics/population.py
 evenspan/metrics/prediction.py
     favourable = np.asarray(y) == positive_label  =>  favourable = np.asarray(y) != positive_label
     return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
-    return 0.5 if np.ptp(scores, axis=0) < TIED else  =>  return 1.0 if np.ptp(scores, axis=0) < TIED else
+    return np.full(len(scores), scores.mean(axis=0)) if  =>  return scores if
 evenspan/metrics/clustering.py
     linear_sum_assignment(table, maximize=True)  =>  linear_sum_assignment(table)
     for axis in (0, 1))  =>  for axis in (0,))

@@ -75,6 +75,27 @@ def test_the_standard_error_of_an_area_is_its_deviation_over_samples():
         metrics.auc_standard_error(np.arange(85) == 3, drawn[0])
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e6, 1e9])
+def test_a_change_of_unit_hides_nobody(parts, unit):
+    """Attackers find what they find in any unit; a linear probe with a penalty finds as much to within its penalty."""
+    (E, z), (F, new) = parts
+    assert metrics.attack((unit * E, z), (unit * F, new)) == pytest.approx(metrics.attack((E, z), (F, new)), abs=0.02)
+    for reader in metrics.PROBES:
+        areas = [metrics.group_auc(reader, (one * E, z), (one * F, new)) for one in (unit, 1.0)]
+        assert areas[0] == pytest.approx(areas[1], abs=0.05)
+        assert min(areas) > 0.6
+
+
+def test_an_attacker_finds_a_group_that_rounding_left_in_a_column():
+    """A column of zeros that rounding made: trees read it. The control: the same column rounded away."""
+    rng, z = np.random.default_rng(0), np.repeat(["a", "b"], 400)
+    E = rng.normal(size=(800, 2))
+    E[:, 1] = 1e-16 * (z == "a") + 1e-17 * rng.normal(size=800)
+    for left, least, most in ((E, 0.95, 1.0), (E.round(12), 0.0, 0.62)):
+        found = max(metrics.attack((left[::2], z[::2]), (left[1::2], z[1::2])).values())
+        assert least <= found <= most
+
+
 def test_what_cannot_be_predicted_or_compared_is_refused(parts):
     part, later = parts
     alone = later[0][later[1] == "azure"], later[1][later[1] == "azure"]
@@ -85,6 +106,7 @@ def test_what_cannot_be_predicted_or_compared_is_refused(parts):
         (ConfigurationError, "'tree'.*linear, kernel", lambda: metrics.group_auc("tree", part, part)),
         (GroupError, "azure, beige, crimson.*azure, crimson", lambda: metrics.group_auc("linear", two(part), later)),
         (GroupError, "at least two of the fitted", lambda: metrics.group_auc("linear", part, alone)),
+        (GroupError, "scored sample has 1 groups, the fitted one 3", lambda: metrics.attack(part, alone)),
     ]:
         with pytest.raises(error, match=match):
             call()

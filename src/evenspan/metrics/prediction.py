@@ -20,6 +20,8 @@ PROBES: dict[str, Callable] = {
 #: Log-odds, margins and probabilities that all differ by less than this are what rounding leaves of a classifier that
 #: found nothing. They have no unit of the data.
 ROUNDING = 1e-6
+#: Points further apart than this, or less than its inverse, are brought to a spread of 1.
+FAR = 1e4
 
 
 def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
@@ -94,26 +96,28 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
     """Scores (m,) of ``others`` (m, k) from a classifier fitted to E (n, k) and to who is a member (n,).
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
-    the linear classifier down and widens the kernel. Classifiers without a decision function give probabilities.
-    Scores that differ by rounding alone are equal.
+    the linear classifier down and widens the kernel. Where their spread is far from 1 they are brought to it: penalties
+    and tolerances of classifiers have no unit. Classifiers without a decision function give probabilities. Scores that
+    differ by rounding alone are equal.
     """
     if isinstance(reader, str) and reader not in PROBES:
         raise ConfigurationError(
             f"reader={reader!r}; needed is one of {', '.join(PROBES)}, or a classifier of scikit-learn."
         )
     offset = E.mean(axis=0)
-    fitted = (PROBES[reader]() if isinstance(reader, str) else clone(reader)).fit(E - offset, member)
+    X, Z = E - offset, others - offset
+    spread = float(np.abs(X).max(axis=None, initial=0.0))
+    if spread > 0 and not 1.0 / FAR < spread < FAR:
+        X, Z = X / spread, Z / spread
+    fitted = (PROBES[reader]() if isinstance(reader, str) else clone(reader)).fit(X, member)
     if hasattr(fitted, "decision_function"):
-        scores = fitted.decision_function(others - offset)
-    else:
-        scores = fitted.predict_proba(others - offset)[:, 1]
-    # With features of a small unit the penalty of a linear classifier keeps its scores small: n C s^2 of them is left.
-    return settled(scores, min(1.0, E.shape[0] * float(((E - offset) ** 2).mean(axis=0).sum(axis=0))))
+        return settled(fitted.decision_function(Z))
+    return settled(fitted.predict_proba(Z)[:, 1])
 
 
-def settled(scores: np.ndarray, unit: float = 1.0) -> np.ndarray:
-    """Scores (m,) of a classifier, all equal to their mean where they differ by ``ROUNDING`` units at most."""
-    return np.full(len(scores), scores.mean(axis=0)) if np.ptp(scores, axis=0) < ROUNDING * unit else scores
+def settled(scores: np.ndarray) -> np.ndarray:
+    """Scores (m,) of a classifier, all equal to their mean where they differ by less than ``ROUNDING``."""
+    return np.full(len(scores), scores.mean(axis=0)) if np.ptp(scores, axis=0) < ROUNDING else scores
 
 
 def auc(member: np.ndarray, scores: np.ndarray) -> float:
