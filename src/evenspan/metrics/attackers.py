@@ -13,7 +13,6 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import GroupError
 from ..core.groups import encode_groups, positions
@@ -23,15 +22,15 @@ from .prediction import auc, settled
 FITTED = 10_000
 
 _LINEAR = {"max_iter": 10_000, "tol": 1e-6}
-#: Unfitted attackers by name, for n rows in units of the spread of all columns together.
-ATTACKERS: Mapping[str, Callable[[int], ClassifierMixin]] = {
-    "linear": lambda n: LogisticRegression(**_LINEAR),
-    "kernel": lambda n: make_pipeline(
+#: Unfitted attackers by name, for n rows in units of the spread of all columns together, and the jobs of the forest.
+ATTACKERS: Mapping[str, Callable[[int, int | None], ClassifierMixin]] = {
+    "linear": lambda n, jobs: LogisticRegression(**_LINEAR),
+    "kernel": lambda n, jobs: make_pipeline(
         Nystroem(n_components=min(300, n), random_state=0), LogisticRegression(C=10.0, **_LINEAR)
     ),
-    "boosting": lambda n: HistGradientBoostingClassifier(random_state=0),
-    "forest": lambda n: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0),
-    "neighbours": lambda n: KNeighborsClassifier(max(min(25, n // 8), 1)),
+    "boosting": lambda n, jobs: HistGradientBoostingClassifier(random_state=0),
+    "forest": lambda n, jobs: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0, n_jobs=jobs),
+    "neighbours": lambda n, jobs: KNeighborsClassifier(max(min(25, n // 8), 1)),
 }
 
 
@@ -45,29 +44,23 @@ class Panel:
     codes : ndarray of shape (n,)
         The group of each row, from 0 to G - 1, each of them present.
     n_jobs : int, optional
-        Threads, as joblib counts them.
+        Threads of the forest, as joblib counts them.
     """
 
     def __init__(self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None):
         self._offset = E.mean(axis=0)
-        spread = float(np.sqrt(np.mean((E - self._offset) ** 2)))
-        self._scale, self._n_jobs = spread or 1.0, n_jobs
+        self._scale = float(np.sqrt(np.mean((E - self._offset) ** 2))) or 1.0
         X = self._units(E)
-        models = Parallel(n_jobs, prefer="threads")(delayed(make(len(X)).fit)(X, codes) for make in ATTACKERS.values())
-        self._models = dict(zip(ATTACKERS, models, strict=True))
+        self._models = {name: make(len(X), n_jobs).fit(X, codes) for name, make in ATTACKERS.items()}
 
     def _units(self, E: np.ndarray) -> np.ndarray:
         return (E - self._offset) / self._scale  # all digits: trees find groups in what rounding left of a column
 
     def scores(self, F: np.ndarray) -> dict[str, np.ndarray]:
         """By attacker the logarithms of the odds of every group (m, G) for other rows (m, k)."""
-        X = self._units(F)
-        shares = Parallel(self._n_jobs, prefer="threads")(
-            delayed(model.predict_proba)(X) for model in self._models.values()
-        )
-        found = {}
-        for name, share in zip(self._models, shares, strict=True):
-            p = np.clip(share, 1e-12, 1.0 - 1e-12)
+        X, found = self._units(F), {}
+        for name, model in self._models.items():
+            p = np.clip(model.predict_proba(X), 1e-12, 1.0 - 1e-12)
             found[name] = np.apply_along_axis(settled, 0, np.log(p) - np.log1p(-p))
         return found
 
@@ -81,7 +74,7 @@ def attack(fitting: tuple, scoring: tuple, *, n_jobs: int | None = None) -> dict
         ``(representation (n, k), groups (n,))``; attackers are fitted to at most 10,000 rows of the first, drawn
         with seed 0.
     n_jobs : int, optional
-        Threads, as joblib counts them.
+        Threads of the forest, as joblib counts them.
 
     Returns
     -------
