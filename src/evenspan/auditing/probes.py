@@ -16,13 +16,14 @@ from ..core.answer import FairSubspace
 from ..metrics import ATTACKERS, Panel
 from ..metrics.attackers import FITTED
 from ..metrics.linear_map import LinearMap, encoder
+from ..metrics.prediction import effective_size
 from .evaluation import Row, auc_row
 from .groups import HELD_OUT, VALIDATION
 from .sample import Points
 
 #: Rows that attackers are scored on at most.
 SCORED = 4_000
-#: Rows of a group, among those fitted or those scored, below which nothing is read of it.
+#: Rows of a group (effective ones), among those fitted or those scored, below which nothing is read of it.
 LEAST = 10
 
 
@@ -34,8 +35,9 @@ class Probes:
         rows = {part: rng.permutation(len(points[part].X)) for part in (VALIDATION, HELD_OUT)}
         fresh, half = rows[VALIDATION], len(rows[VALIDATION]) // 2
 
-        def dealt(part: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return points[part].X[rows], points[part].groups[attribute].to_numpy(dtype=str)[rows]
+        def dealt(part: str, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            of = points[part]
+            return of.X[rows], of.groups[attribute].to_numpy(dtype=str)[rows], of.w[rows]
 
         #: By the part that is scored, rows that attackers are fitted to and rows that they are scored on.
         self._dealt = {
@@ -46,27 +48,29 @@ class Probes:
     def rows(self, answer: FairSubspace | LinearMap) -> Iterator[tuple[str, Row]]:
         """What is found under a map, with the part that it was found on."""
         B = encoder(answer)
-        for part, ((X, fitted), (Z, scored)) in self._dealt.items():
-            yield from ((part, row) for row in _attacked(X @ B, fitted, Z @ B, scored))
+        for part, ((X, *fitting), (Z, *scoring)) in self._dealt.items():
+            yield from ((part, row) for row in _attacked((X @ B, *fitting), (Z @ B, *scoring)))
 
 
-def _attacked(E: np.ndarray, fitted: np.ndarray, F: np.ndarray, scored: np.ndarray) -> Iterator[Row]:
+def _attacked(fitting: tuple, scoring: tuple) -> Iterator[Row]:
+    """Both are a representation (n, k), labels (n,) and weights (n,)."""
+    (E, fitted, v), (F, scored, w) = fitting, scoring
     labels = sorted({*fitted, *scored})
-    sizes = {label: [(names == label).sum(axis=0) for names in (fitted, scored)] for label in labels}
+    sizes = {label: [effective_size(v[fitted == label]), effective_size(w[scored == label])] for label in labels}
     read = [label for label in labels if min(sizes[label]) >= LEAST]
     missing = [label for label in labels if label not in read]
-    note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
+    rows = "effective rows" if np.ptp(v) or np.ptp(w) else "rows"
+    note = f"Without {', '.join(missing)}: fewer than {LEAST} {rows} among those read." if missing else ""
     if len(read) < 2:
         yield Row("group AUC", np.nan, note=note)
         return
     kept = np.isin(fitted, read)
-    scores = Panel(E[kept], np.searchsorted(read, fitted[kept]), n_jobs=-1).scores(F)
+    scores = Panel(E[kept], np.searchsorted(read, fitted[kept]), n_jobs=-1, weight=v[kept]).scores(F)
     asked = read[1:] if len(labels) == 2 else read
-    found = []
+    found, tests = [], len(asked) * len(ATTACKERS)
     for name in ATTACKERS:
         areas = [
-            auc_row(f"{name} AUC", scored == one, scores[name][:, read.index(one)], one, len(asked) * len(ATTACKERS))
-            for one in asked
+            auc_row(f"{name} AUC", scored == one, scores[name][:, read.index(one)], w, one, tests) for one in asked
         ]
         if len(asked) > 1:
             yield from (replace(one, note="This group against all others.") for one in areas)

@@ -146,6 +146,7 @@ def audit(
     *,
     sensitive,
     target: str | None = None,
+    weights: str | None = None,
     k=None,
     methods=None,
     concern: str = "all",
@@ -179,6 +180,12 @@ def audit(
     target : str, optional
         A column to be predicted later; never a feature, and no method looks at it. One fixed classifier says how much
         of it is left, and which rates of selection and error follow, for all rows and every group.
+    weights : str, optional
+        A column of weights, how many people each row stands for; never a feature. They count wherever rows do, in the
+        fits, all numbers, shares of groups, errors of estimates and the written transformers, in any unit; weights 1,
+        2, 3 mean the same as rows given once, twice, three times. Rows of weight 0 are left out. Limits by numbers of
+        rows, null quantiles and normal intervals go by effective sizes, (sum w)^2 / sum w^2, which stand in the table
+        of groups. Rows are taken for independent: strata and clusters of a survey are not known.
     k : int or list of int, optional
         Numbers of components at which all methods are compared. Unless given, the smallest with which PCA retains
         80 % of the variance; if there is none, nothing is recommended. Attackers see that number alone.

@@ -12,7 +12,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.parallel import Parallel, delayed
 
 from ..core.errors import GroupError
@@ -31,8 +31,29 @@ ATTACKERS: Mapping[str, Callable[[int], ClassifierMixin]] = {
     ),
     "boosting": lambda n: HistGradientBoostingClassifier(random_state=0),
     "forest": lambda n: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0),
-    "neighbours": lambda n: KNeighborsClassifier(max(min(25, n // 8), 1)),
+    "neighbours": lambda n: _Neighbours(max(min(25, n // 8), 1)),
 }
+
+
+class _Neighbours(KNeighborsClassifier):
+    """Nearest rows, whose votes have weights; which rows are nearest does not depend on these."""
+
+    def fit(self, X, y, sample_weight=None):
+        self._weight = sample_weight
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        if self._weight is None:
+            return super().predict_proba(X)
+        near = self.kneighbors(X, return_distance=False)
+        votes = np.stack([(self._weight * (self._y == g))[near].sum(axis=1) for g in range(len(self.classes_))], axis=1)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+
+def fitted(model: ClassifierMixin, X: np.ndarray, y: np.ndarray, weight: np.ndarray):
+    """The model, or the last step of a pipeline, fitted to rows (n, k) with weights (n,); equal ones are left out."""
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return model.fit(X, y, **({f"{step}sample_weight": weight} if np.ptp(weight) else {}))
 
 
 class Panel:
@@ -46,14 +67,22 @@ class Panel:
         The group of each row, from 0 to G - 1, each of them present.
     n_jobs : int, optional
         Threads, as joblib counts them.
+    weight : ndarray of shape (n,), optional
+        Weights of the rows, in any unit: every attacker is fitted with them. What counts rows does so still: the least
+        of a leaf, the number of neighbours, whose votes are weighted.
     """
 
-    def __init__(self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None):
-        self._offset = E.mean(axis=0)
-        spread = float(np.sqrt(np.mean((E - self._offset) ** 2)))
+    def __init__(
+        self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None, weight: np.ndarray | None = None
+    ):  # fmt: skip
+        weight = np.ones(len(E)) if weight is None else weight / weight.mean(axis=0)
+        self._offset = (weight[:, None] * E).mean(axis=0)
+        spread = float(np.sqrt(np.mean(weight[:, None] * (E - self._offset) ** 2)))
         self._scale, self._n_jobs = spread or 1.0, n_jobs
         X = self._units(E)
-        models = Parallel(n_jobs, prefer="threads")(delayed(make(len(X)).fit)(X, codes) for make in ATTACKERS.values())
+        models = Parallel(n_jobs, prefer="threads")(
+            delayed(fitted)(make(len(X)), X, codes, weight) for make in ATTACKERS.values()
+        )
         self._models = dict(zip(ATTACKERS, models, strict=True))
 
     def _units(self, E: np.ndarray) -> np.ndarray:
