@@ -73,7 +73,7 @@ def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
 
 
 def test_a_line_that_is_the_average_up_to_rounding_bounds_nothing():
-    """Such a line, of slope 1e-17, has any height at the point of PCA: of these shares every third put it far too high."""
+    """Such a line, of slope 1e-17, has any height at the point of PCA: of these shares every third put it too high."""
     table = plain(500)
     seen = GroupMoments.from_data(table[list("abcd")].to_numpy(), table["team"].to_numpy())
     for size in range(22, 34):
