@@ -193,7 +193,7 @@ def test_points_are_repeated_as_often_as_their_weights_say():
 @pytest.mark.parametrize(
     ("weights", "said"),
     [
-        ([1.0, -1.0, 2.0], r"200 of 600 have none that can be used \(row 2 has '-1', row 5 has '-1', .*, \.\.\.\)"),
+        ([1.0, -1.0, 2.0], r"200 of 600 rows have none that counts \(row 2 has '-1', row 5 has '-1', .*, \.\.\.\)"),
         ([1.0, np.nan, np.inf], "400 of 600 .*row 2 has nothing, row 3 has 'inf'"),
         ([1.0, 1e31, 1.0], r"row 2 has '1e\+31'"),
         (["2", "many", "1"], "row 2 has 'many'"),

@@ -378,7 +378,7 @@ def weights_of(series: pd.Series) -> np.ndarray:
     bad = np.flatnonzero(~((values >= 0) & (values <= 1e30)))  # NaN is neither
     if not len(bad) and values.any():
         return values
-    what = f"{len(bad):,} of {len(values):,} have none that can be used" if len(bad) else "all rows have weight zero"
+    what = f"{len(bad):,} of {len(values):,} rows have none that counts" if len(bad) else "all rows have weight zero"
     cells = [(i + 1, series.iloc[i]) for i in (bad if len(bad) else range(len(values)))[:6]]
     seen = first_few(f"row {i:,} has {'nothing' if pd.isna(cell) else repr(text_of(cell))}" for i, cell in cells)
     raise DataError(

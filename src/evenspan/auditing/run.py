@@ -182,10 +182,12 @@ def audit(
         of it is left, and which rates of selection and error follow, for all rows and every group.
     weights : str, optional
         A column of weights, how many people each row stands for; never a feature. They count wherever rows do, in the
-        fits, all numbers, shares of groups, errors of estimates and the written transformers, in any unit; weights 1,
-        2, 3 mean the same as rows given once, twice, three times. Rows of weight 0 are left out. Limits by numbers of
-        rows, null quantiles and normal intervals go by effective sizes, (sum w)^2 / sum w^2, which stand in the table
-        of groups. Rows are taken for independent: strata and clusters of a survey are not known.
+        fits, all numbers, shares of groups and the written transformers, in any unit: their mean over the rows that are
+        used becomes 1. Weights 1, 2, 3 mean the same as rows given once, twice, three times, but where the problem of a
+        method or a classifier has the number of rows in it (a radius, n - 1, a penalty, rows of a leaf). Rows of weight
+        0 are left out. Limits by numbers of rows, null quantiles and intervals of areas and shares go by effective
+        sizes, (sum w)^2 / sum w^2, which stand in the table of groups. Rows are taken for independent: strata and
+        clusters of a survey are not known.
     k : int or list of int, optional
         Numbers of components at which all methods are compared. Unless given, the smallest with which PCA retains
         80 % of the variance; if there is none, nothing is recommended. Attackers see that number alone.
