@@ -119,6 +119,8 @@ def test_rows_of_weight_zero_are_left_out_and_counted():
     np.testing.assert_array_equal(whole.moments().scatters, rest.moments().scatters)
     assert "40 rows of weight 0 were left out." in whole.notes
     assert not any("weight 0" in note for note in rest.notes)
+    holes = read_sample(table()[0], sensitive="sex", weights="wt", missing="drop")
+    assert holes.groups["dropped"].tolist()[-1] == holes.n_rows - holes.n_used > 25
 
 
 def test_effective_sizes_and_what_the_column_is_used_as_are_told():

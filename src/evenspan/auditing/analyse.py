@@ -148,6 +148,7 @@ def analyse(
     seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     here = sample.groups[sample.groups["attribute"] == attribute].set_index("group").loc[parts[0].labels]
+    # Effective sizes are of all rows: of the training set they are taken to be its share of these.
     weighted = "effective size" in here
     rows_of = here["training"] * (here["effective size"] / here["rows"] if weighted else 1)
     own = own_errors(parts, sizes) if rows_of.min() >= ROWS_A_FEATURE * moments.d else {}

@@ -382,8 +382,8 @@ def weights_of(series: pd.Series) -> np.ndarray:
     cells = [(i + 1, series.iloc[i]) for i in (bad if len(bad) else range(len(values)))[:6]]
     seen = first_few(f"row {i:,} has {'nothing' if pd.isna(cell) else repr(text_of(cell))}" for i, cell in cells)
     raise DataError(
-        f"weights {series.name!r}: {what} ({seen}). Needed are finite numbers of at least 0, not all of them 0: "
-        "correct these cells, or leave their rows out."
+        f"weights {series.name!r}: {what} ({seen}). Needed are numbers from 0 to 1e30, not all of them 0: correct "
+        "these cells, or leave their rows out."
     )
 
 

@@ -68,8 +68,8 @@ class Panel:
     n_jobs : int, optional
         Threads, as joblib counts them.
     weight : ndarray of shape (n,), optional
-        Weights of the rows, in any unit: every attacker is fitted with them. What counts rows does so still: the least
-        of a leaf, the number of neighbours, whose votes are weighted.
+        Positive weights of the rows, in any unit: every attacker is fitted with them. What counts rows does so still:
+        the least of a leaf, the number of neighbours, whose votes are weighted.
     """
 
     def __init__(
