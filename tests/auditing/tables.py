@@ -75,8 +75,10 @@ def sample(X, labels, *, held=0.3, n_blocks=40, attribute="team", y=None, seed=0
             blocks = pd.DataFrame({"block": assign_blocks(len(table), n_blocks, seed), attribute: groups})
             moments[part] = {attribute: GroupMoments.from_data(table, blocks)}
     counts = pd.Series(labels).value_counts(sort=False)
+    fitted = pd.Series(points["training"].groups[attribute]).value_counts().reindex(counts.index, fill_value=0)
     columns = pd.DataFrame({"column": names, "kind": "numeric", "used as": "number", "proxy": "", "note": ""})
     groups = pd.DataFrame({"attribute": attribute, "group": counts.index, "small": counts.to_numpy() < 30, "note": ""})
+    groups = groups.assign(rows=counts.to_numpy(), training=fitted.to_numpy())
     encoder = SimpleNamespace(get_feature_names_out=lambda: np.array(names))
     return Sample(
         "table", len(X), len(X), columns, groups, encoder, (attribute,), None if y is None else "hired",

@@ -50,13 +50,16 @@ def run(*words, cwd, **more):
 
 @pytest.mark.slow
 def test_from_a_table_to_a_report_and_again_with_other_parameters(table, monkeypatch):
-    plain(300).assign(größe=1.0).to_csv(table.parent / "größe.csv", index=False)
-    code, out, err = run("größe.csv", *QUICK, "-o", "außen/report", cwd=table.parent)
+    plain(300).assign(größe=[1, 3, 0] * 100).to_csv(table.parent / "größe.csv", index=False)
+    code, out, err = run("größe.csv", *QUICK, "--weights", "größe", "-o", "außen/report", cwd=table.parent)
     assert code == 0, err
     folder = table.parent / "außen" / "report"
     assert "report.html" in out
     assert sum(line.startswith("team, ") for line in out.splitlines()) == 3
     assert "Methods for team" in err  # progress, a line each
+    assert "100 rows of weight 0 were left out" in (folder / "report.html").read_text(encoding="utf-8")
+    groups = pd.read_csv(folder / "tables" / "groups.csv")
+    assert groups["effective size"].round(6).tolist() == [64.0, 96.0, 160.0]  # of 80, 120 and 200 rows: 4^2 / (2 * 10)
     names = {"report.html", "audit.ipynb", "tables", "figures", "transformers", "settings.json"}
     assert {path.name for path in folder.iterdir()} == names
     assert [path.name for path in folder.parent.iterdir()] == ["report"]

@@ -137,7 +137,7 @@ def test_likely_weights_are_told():
     for name in ("PWGTP", "PWGTP12", "PERWT", "fnlwgt", "weight", "survey_weight", "w_trim", "WTFINL", "_LLCPWT", "wt",
                  "sampleWeight", "final_wgt", "pweight", "WEIGHTS"):  # fmt: skip
         assert told(table(**{name: weights})).startswith(f"'{name}' may be weights"), name
-        assert "--exclude" in told(table(**{name: weights}))
+        assert all(option in told(table(**{name: weights})) for option in ("--weights", "--exclude"))
     for name in ("birth_weight", "weight_kg", "bwt", "growth", "w", "paperweight", "wealth", "width"):
         assert told(table(**{name: weights})) == "", name
     assert told(table(weight=weights, height=weights)) == ""

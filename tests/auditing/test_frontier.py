@@ -9,7 +9,7 @@ from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import errors, group_matrices
 
-from .tables import rows
+from .tables import plain, rows
 
 K = 2
 WORST = ("worst error", "worst loss")
@@ -70,3 +70,15 @@ def test_ends_of_the_curves_are_the_certified_optima_by_another_route():
     last = curves["error gap"].points[-1]
     assert np.isclose(last[0], seen.counts @ disparity.group_errors_ / seen.n, rtol=1e-6)
     assert np.isclose(last[1], disparity.gap_, atol=1e-8)
+
+
+def test_a_line_that_is_the_average_up_to_rounding_bounds_nothing():
+    """Such a line, of slope 1e-17, has any height at the point of PCA: of these shares every third put it too high."""
+    table = plain(500)
+    seen = GroupMoments.from_data(table[list("abcd")].to_numpy(), table["team"].to_numpy())
+    for size in range(22, 34):
+        ratio = np.array([1.0, size / 30.0])
+        scatters = seen.scatters * ratio[:, None, None]
+        weighted = GroupMoments(seen.labels, seen.counts * ratio, seen.means, scatters)
+        for name, curve in frontier(weighted, 2, losses=True).curves.items():
+            assert (curve.least(curve.points[:, 0]) <= curve.points[:, 1] * (1 + 1e-9) + 1e-12).all(), (size, name)

@@ -96,6 +96,55 @@ def test_an_attacker_finds_a_group_that_rounding_left_in_a_column():
         assert least <= found <= most
 
 
+def test_weights_of_an_area_are_rows_given_again_and_its_error_is_that_of_the_effective_size():
+    rng = np.random.default_rng(4)
+    member = rng.random(80) < 0.4
+    scores = np.round(rng.normal(size=80) + member, 1)  # with ties
+    w = rng.integers(1, 4, 80) + 3 * ((scores > 0.5) & member)
+    again = [np.repeat(one, w) for one in (member, scores)]
+    assert metrics.auc(member, scores, w) == pytest.approx(metrics.auc(*again), rel=1e-12)
+    np.testing.assert_allclose(np.repeat(metrics.placements(member, scores, w), w), metrics.placements(*again))
+    assert abs(metrics.auc(member, scores) - metrics.auc(*again)) > 0.01  # the control
+    for unit in (1.0, 1e-6):  # equal weights are none, and weights have no unit
+        equal = metrics.auc_standard_error(member, scores, np.full(80, unit))
+        assert equal == pytest.approx(metrics.auc_standard_error(member, scores), rel=1e-12)
+        mine = metrics.auc_standard_error(member, scores, unit * w)
+        assert mine == pytest.approx(metrics.auc_standard_error(member, scores, w), rel=1e-12)
+    drawn = []
+    for _ in range(600):
+        of, w = np.repeat([True, False], [80, 120]), rng.lognormal(0.0, 1.0, 200)
+        scores = rng.normal(size=200) + 0.5 * of
+        drawn.append([metrics.auc(of, scores, w), metrics.auc_standard_error(of, scores, w),
+                      metrics.auc_standard_error(of, scores)])  # fmt: skip
+    areas, errors, ignoring = np.array(drawn).T
+    assert errors.mean() == pytest.approx(areas.std(), rel=0.07)
+    assert 0.92 < (np.abs(areas - areas.mean()) < 1.96 * errors).mean() < 0.98
+    assert ignoring.mean() < 0.7 * areas.std()  # the control
+    with pytest.raises(GroupError, match="at least two of each"):
+        metrics.auc_standard_error(np.arange(4) < 2, np.arange(4.0), np.array([1.0, 1e-20, 1.0, 1.0]))
+
+
+def test_attackers_are_fitted_with_weights():
+    """A sample in which half of one group is drawn a tenth as often: with weights it says what the whole does."""
+    rng = np.random.default_rng(8)
+    z, part = rng.integers(0, 2, 12_000), rng.integers(0, 2, 12_000)
+    E = rng.normal(size=(12_000, 2)) * [1.0, 0.3]
+    E[:, 0] += 2.0 * (z == 1) * np.where(part == 1, 1.0, -1.0)
+    kept = (rng.random(12_000) < np.where(part == 1, 0.1, 1.0)) & (np.arange(12_000) < 10_000)
+    w = np.where(part == 1, 10.0, 1.0)[kept]
+    whole = metrics.Panel(E[:10_000], z[:10_000]).scores(E[10_000:])
+    weighted = metrics.Panel(E[kept], z[kept], weight=w).scores(E[10_000:])
+    unit = metrics.Panel(E[kept], z[kept], weight=1e6 * w).scores(E[10_000:])
+    ignoring = metrics.Panel(E[kept], z[kept]).scores(E[10_000:])
+    for name in metrics.ATTACKERS:
+        far = [np.abs(np.tanh(one[name]) - np.tanh(whole[name])).mean() for one in (weighted, ignoring)]
+        assert far[0] < 0.6 * far[1], name
+        np.testing.assert_allclose(unit[name], weighted[name], rtol=1e-6, atol=1e-6)
+    equal = metrics.Panel(E[:500], z[:500], weight=np.full(500, 3.0)).scores(E[10_000:])
+    for name, scores in metrics.Panel(E[:500], z[:500]).scores(E[10_000:]).items():
+        np.testing.assert_array_equal(equal[name], scores)
+
+
 def test_what_cannot_be_predicted_or_compared_is_refused(parts):
     part, later = parts
     alone = later[0][later[1] == "azure"], later[1][later[1] == "azure"]

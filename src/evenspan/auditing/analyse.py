@@ -21,7 +21,7 @@ from ..reconstruction.group_errors import best_kept, group_matrices
 from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
 from .decisions import Decisions
-from .evaluation import COLUMNS, Evaluation, Part, Row, own_errors
+from .evaluation import COLUMNS, ROWS_A_FEATURE, Evaluation, Part, Row, own_errors
 from .fitting import MEANS, PCA, Fitted, fit_method, rank
 from .groups import HELD_OUT, PARTS, TRAINING
 from .probes import Probes
@@ -41,7 +41,7 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
     parts = [sample.blocked[part][attribute] for part in PARTS]
     # A cell for each block and group that occur together.
     cells = [pd.Series(part.counts).groupby(part.labels[attribute].astype(str)) for part in parts]
-    rows = pd.concat([one.sum() for one in cells]).groupby(level=0).sum().astype(int)
+    rows = sample.groups[sample.groups["attribute"] == attribute].set_index("group")["rows"]
     compared = [label for label in rows.index if all(one.size().get(label, 0) >= LEAST_BLOCKS for one in cells)]
     left_out = rows.drop(compared).to_dict()
     if len(compared) < 2:
@@ -61,7 +61,7 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
     def some(points: Points) -> Points:
         at = points.groups[attribute].astype(str).isin(compared).to_numpy()
         y = None if points.y is None else points.y[at]
-        return Points(points.X[at], points.groups[at].reset_index(drop=True), y)
+        return Points(points.X[at], points.groups[at].reset_index(drop=True), y, points.w[at])
 
     blocked = {part: {attribute: moments(sample.blocked[part][attribute])} for part in PARTS}
     return replace(sample, blocked=blocked, points={part: some(sample.points[part]) for part in PARTS}), left_out
@@ -148,7 +148,11 @@ def analyse(
 
     seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
     expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
-    own = own_errors(parts, sizes)
+    here = sample.groups[sample.groups["attribute"] == attribute].set_index("group").loc[parts[0].labels]
+    # Effective sizes are of all rows: of the training set they are taken to be its share of these.
+    weighted = "effective size" in here
+    rows_of = here["training"] * (here["effective size"] / here["rows"] if weighted else 1)
+    own = own_errors(parts, sizes) if rows_of.min() >= ROWS_A_FEATURE * moments.d else {}
     probes = Probes(points, attribute, seed)
     decisions = None
     if sample.target is not None:
@@ -175,10 +179,10 @@ def analyse(
     tell(f"What is possible for {attribute}", 0, None)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)
-    label, n = min(zip(moments.labels, moments.counts, strict=True), key=lambda one: one[1])
     losses = "" if own else (
-        f"Losses, the errors beyond those of each group's own best directions, are not given: {label} has {int(n):,} "
-        f"training rows for {moments.d} features, fewer than ten a feature, and its own directions would be noise."
+        f"Losses, the errors beyond those of each group's own best directions, are not given: {rows_of.idxmin()} has "
+        f"{int(rows_of.min()):,} {'effective ' * weighted}training rows for {moments.d} features, fewer than ten a "
+        "feature, and its own directions would be noise."
     )  # fmt: skip
     enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
     return Analysis(attribute, tidy, fits, k, why_k, retained, enough, evaluations, possible, losses, left_out)

@@ -14,13 +14,13 @@ PROXY = 0.6
 
 
 def columns_table(
-    uses: Mapping[str, ColumnUse], features: Iterable[str], target: str | None, drawn: pd.DataFrame,
-    groups: pd.DataFrame,
+    uses: Mapping[str, ColumnUse], features: Iterable[str], target: str | None, weights: str | None,
+    drawn: pd.DataFrame, groups: pd.DataFrame, w: np.ndarray,
 ) -> tuple[pd.DataFrame, list[str]]:  # fmt: skip
     """One row for each column of the table, and what is worth a note: which columns are proxies, and of what.
 
-    ``features`` are neither sensitive nor the target nor excluded; ``drawn`` holds rows drawn at random as they stand
-    in the table, ``groups`` (n, attributes) their groups by the sensitive columns.
+    ``features`` are neither sensitive nor the target nor ``weights`` nor excluded; ``drawn`` holds rows drawn at random
+    as they stand in the table, ``groups`` (n, attributes) their groups by the sensitive columns, w (n,) their weights.
     """
     rows, proxies, features = [], {}, set(features)
     codes = {name: pd.factorize(groups[name])[0] for name in groups}
@@ -28,6 +28,8 @@ def columns_table(
         used, note, values = use.used, use.note, None
         if name in codes:
             used, note, values = "sensitive", "", codes[name]
+        elif name == weights:
+            used, note = "weights", "how much each row counts; no feature"
         elif name not in features and name != target:
             used, note = "left out", "excluded on request"
         if used in ("categories", "order", "target (category)"):
@@ -38,7 +40,7 @@ def columns_table(
             values = binned(numbers(used, drawn[name]))
         found, flagged = {}, []
         for attribute, code in codes.items():
-            strength = np.nan if values is None or attribute == name else cramers_v(values, code)
+            strength = np.nan if values is None or attribute == name else cramers_v(values, code, w)
             found[f"association with {attribute}"] = strength
             if name in features and strength >= PROXY:
                 flagged.append(attribute)

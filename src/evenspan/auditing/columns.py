@@ -365,6 +365,28 @@ def target_of(use: ColumnUse, series: pd.Series) -> ColumnUse:
     return replace(use, used="target (number)")
 
 
+def weights_of(series: pd.Series) -> np.ndarray:
+    """The weights (n,) of all rows, in their own unit; ``DataError`` names the first rows that have none.
+
+    Texts are weights if they are numbers. Needed are finite ones from 0 to 1e30, of which one is positive.
+    """
+    if series.dtype.kind in "iuf":
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        codes, words = coded(series)
+        values = np.append(pd.to_numeric(pd.Series(words), errors="coerce"), np.nan).astype(float)[codes]
+    bad = np.flatnonzero(~((values >= 0) & (values <= 1e30)))  # NaN is neither
+    if not len(bad) and values.any():
+        return values
+    what = f"{len(bad):,} of {len(values):,} rows have none that counts" if len(bad) else "all rows have weight zero"
+    cells = [(i + 1, series.iloc[i]) for i in (bad if len(bad) else range(len(values)))[:6]]
+    seen = first_few(f"row {i:,} has {'nothing' if pd.isna(cell) else repr(text_of(cell))}" for i, cell in cells)
+    raise DataError(
+        f"weights {series.name!r}: {what} ({seen}). Needed are numbers from 0 to 1e30, not all of them 0: correct "
+        "these cells, or leave their rows out."
+    )
+
+
 def target_values(target: ColumnUse, series: pd.Series) -> np.ndarray:
     """The target of some rows: float64, or texts; missing ones are NaN, or empty."""
     if target.used == "target (number)":

@@ -83,6 +83,9 @@ def audit(
         list[str], Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated.")
     ],
     target: Annotated[Text, Option(metavar="COL", help="Column that is to be predicted later.")] = None,
+    weights: Annotated[
+        Text, Option(metavar="COL", help="Column of weights: how many people each row stands for; no feature.")
+    ] = None,
     k: Annotated[Text, Option("-k", metavar="RANGE", help="Numbers of components: 3, or 2,5, or 1..10.")] = None,
     methods: Annotated[
         Texts, Option("--methods", "-m", metavar="NAME", help="A method, may be repeated; 'all' adds the slow ones.")

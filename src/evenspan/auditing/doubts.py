@@ -30,7 +30,10 @@ _WEIGHT = re.compile(
 )
 _BODY = re.compile("(.* )?(height|ht|bmi|waist|stature)( .*)?")
 #: What is said of columns that are likely weights.
-WEIGHTS = "{} may be weights (how many people a row stands for): they are features unless --exclude leaves them out"
+WEIGHTS = (
+    "{} may be weights (how many people a row stands for): a feature unless --weights (weights= in Python) names it, "
+    "or --exclude leaves it out"
+)
 
 
 def doubts(frame: pd.DataFrame, uses: Mapping[str, ColumnUse], features: list[str], labels: list[str]) -> list[str]:

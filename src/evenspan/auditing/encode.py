@@ -10,10 +10,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..core.accumulator import row_weights
 from ..core.errors import DataError, FeatureTypeError
 from ..core.inputs import first_few, warn_caller
 from ..core.options import Option, Options, flag, one_of
-from .columns import MISSING_CODES, ColumnUse, cleared, coded, listed, no_such_column, numbers, use_of
+from .columns import MISSING_CODES, ColumnUse, cleared, coded, listed, no_such_column, numbers, use_of, weights_of
 
 _NAMES = Option(lambda names: not isinstance(names, str), "a list of names")
 
@@ -85,10 +86,17 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         self.missing, self.unknown, self.standardize = missing, unknown, standardize
         self.exclude, self.keep, self.missing_codes = exclude, keep, missing_codes
 
-    def fit(self, X, y=None):
-        """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales."""
+    def fit(self, X, y=None, *, sample_weight=None):
+        """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales.
+
+        Rows count by ``sample_weight`` (n,), finite numbers of at least 0, where means and scales are learnt.
+        """
         self._check_options()
         frame = cleared(self._frame(X, reset=True), self.missing_codes)[0]
+        w = np.ones(len(frame))
+        if sample_weight is not None:
+            w = weights_of(pd.Series(row_weights(sample_weight, len(frame)), name="sample_weight"))
+            frame, w = frame.iloc[np.flatnonzero(w)], w[w > 0] / w[w > 0].mean(axis=0)
         if len(frame) == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
         coded_columns = self.missing_codes if isinstance(self.missing_codes, Mapping) else ()
@@ -101,9 +109,10 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
             if use.warning:
                 warn_caller(f"column {use.name!r}: {use.note}.")
         codes = codes_of(uses, self.missing)
-        codes = codes if self.missing == "error" else with_fills(codes, frame)
+        codes = codes if self.missing == "error" else with_fills(codes, frame, w)
         values = encode(codes, frame)
-        mean, deviation = values.mean(axis=0), values.std(axis=0)
+        mean = (w[:, None] * values).mean(axis=0)
+        deviation = np.sqrt((w[:, None] * (values - mean) ** 2).mean(axis=0))
         scale = np.where(deviation <= 1e-12 * np.hypot(mean, deviation), 1.0, deviation)
         return self._learnt(uses, codes, mean, scale)
 
@@ -245,18 +254,22 @@ def _put_category(part: np.ndarray, code: ColumnCode, series: pd.Series, row: in
     return np.flatnonzero(cells < 0)
 
 
-def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame) -> tuple[ColumnCode, ...]:
-    """The codes with the mean of each column of numbers and the most frequent value of each category in some rows."""
+def with_fills(codes: tuple[ColumnCode, ...], frame: pd.DataFrame, w: np.ndarray) -> tuple[ColumnCode, ...]:
+    """The codes with the mean of each column of numbers and the most frequent value of each category in some rows.
+
+    Rows count by their weights w (n,).
+    """
     filled = []
     for code in codes:
         if frame[code.name].isna().all():
             raise DataError(f"column {code.name!r} has no value in the rows that are fitted. Leave it out (exclude).")
         if code.categories:
             cells, words = coded(frame[code.name])
-            counts = pd.Series(np.bincount(cells[cells >= 0], minlength=len(words)), index=words)
+            counts = pd.Series(np.bincount(cells[cells >= 0], w[cells >= 0], len(words)), index=words)
             fill = counts.reindex(code.categories, fill_value=0).idxmax()
         else:
-            fill = float(np.nanmean(numbers(code.used, frame[code.name])))
+            values = numbers(code.used, frame[code.name])
+            fill = float(np.nansum(w * values) / w[~np.isnan(values)].sum(axis=0))
         filled.append(replace(code, fill=fill))
     return tuple(filled)
 

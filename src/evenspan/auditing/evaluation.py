@@ -26,7 +26,7 @@ from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
 from ..metrics.bootstrap import block_sums, cells_of, interval, multiplicities, quantiles
 from ..metrics.linear_map import LinearMap
-from ..metrics.prediction import auc, auc_standard_error
+from ..metrics.prediction import auc, auc_standard_error, effective_size
 from ..reconstruction.group_errors import group_matrices
 
 LEVEL = 0.95
@@ -58,7 +58,7 @@ class Part:
         self.labels = [str(label) for label in labels]
         self.m = int(self._block.max(axis=0)) + 1
         self.draws = multiplicities(self.m, n_boot, random_state).astype(float)
-        self.counts = self._laid_out(np.asarray(moments.counts, dtype=float))  # rows by block and group, (m, G)
+        self.counts = self._laid_out(np.asarray(moments.counts, dtype=float))  # or sums of weights, (m, G)
         self._traces = np.einsum("cdd->c", moments.scatters)
 
     @cached_property
@@ -81,8 +81,6 @@ class Part:
 def own_errors(parts: list[Part], sizes) -> dict[int, list[np.ndarray]]:
     """By k and part: squared residuals by block (m, G), each group under its own best directions of the first part."""
     moments = parts[0].plain
-    if moments.counts.min() < ROWS_A_FEATURE * moments.d:
-        return {}
     bases = [top_eigenspace(M, max(sizes))[1] for M in group_matrices(moments)]
 
     def residuals(part, k):
@@ -202,18 +200,17 @@ def largest_distance(means: np.ndarray) -> np.ndarray:
     return np.linalg.norm(means[..., g, :] - means[..., h, :], axis=-1).max(axis=-1)
 
 
-def auc_row(metric: str, member: np.ndarray, scores: np.ndarray, group: str = "", tests: int = 1) -> Row:
+def auc_row(metric: str, member: np.ndarray, scores: np.ndarray, w: np.ndarray, group: str = "", tests: int = 1) -> Row:
     """An area under the ROC curve with its normal interval about other scored rows, simultaneous over ``tests`` such.
 
     Its 95 % null quantile is what the largest of so many scores without any information exceeds in one of twenty cases,
-    by the normal approximation of the rank sum.
+    by the normal approximation of the rank sum. With weights w (n,) both are those of the effective sizes.
     """
-    area, z = auc(member, scores), norm.isf((1.0 - LEVEL) / 2.0 / tests)
-    inside = int(member.sum(axis=0))
-    outside = len(member) - inside
+    area, z = auc(member, scores, w), norm.isf((1.0 - LEVEL) / 2.0 / tests)
+    inside, outside = effective_size(w[member]), effective_size(w[~member])
     chance = np.sqrt((inside + outside + 1.0) / (12.0 * inside * outside))
     null = 0.5 + norm.isf((1.0 - LEVEL) / tests) * chance
-    margin = z * auc_standard_error(member, scores)
+    margin = z * auc_standard_error(member, scores, w)
     return Row(metric, area, max(area - margin, 0.0), min(area + margin, 1.0), float(null), group)
 
 

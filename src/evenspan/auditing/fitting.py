@@ -26,6 +26,8 @@ MEANS = ("means", "means and covariances", "distributions")
 BINARY = ("Robust PCA (radius 0)", "Robust PCA", "u-FPCA", "c-FPCA", "Convex PCA (mean)", "Convex PCA (both)")
 #: By how much a certificate may be open, relative to the objective, and still count as closed.
 CLOSED = 1e-6
+#: Rows that are given to methods which take points without weights, repeated by these.
+MOST = 20_000
 #: Variance below this share of the total is rounding: the columns of a category add up to one.
 NO_VARIANCE = 1e-12
 
@@ -81,17 +83,31 @@ def rank(moments: GroupMoments) -> int:
     return int((values > NO_VARIANCE * values.sum(axis=0)).sum(axis=0))
 
 
+def repeated(w: np.ndarray) -> np.ndarray:
+    """Positions (N,) of rows, each as often as its weight says to within one: for methods that take points alone.
+
+    N is such that the row of the smallest weight is taken once, but at most ``MOST``, or one for each weight in w (n,).
+    Integer weights of which the smallest is 1 give each row as often as its own.
+    """
+    N = int(np.clip(round(w.sum(axis=0) / w.min(axis=0)), len(w), max(len(w), MOST)))
+    ends = np.floor(np.cumsum(w) * (N / w.sum(axis=0)) + 0.5).astype(int)
+    return np.repeat(np.arange(len(w)), np.diff(ends, prepend=0))
+
+
 def _fit(name, k, estimator, moments, points, attribute, seed) -> Fitted:
     method, notes = METHODS[name], []
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         try:
             if method.points:
-                rows = np.random.default_rng((seed, 1)).permutation(len(points.X))[: method.rows]
+                rows = repeated(points.w)
+                rows = rows[np.random.default_rng((seed, 1)).permutation(len(rows))][: method.rows]
                 # With the names of the features, so that the answer knows the columns of the encoder.
                 X = pd.DataFrame(points.X[rows], columns=list(moments.feature_names or range(moments.d)))
                 estimator.fit(X, sensitive_features=points.groups[attribute].to_numpy(dtype=str)[rows])
-                if len(rows) < moments.n:
+                if np.ptp(points.w):
+                    notes.append(f"Fitted to {len(np.unique(rows)):,} training rows, each as often as its weight says.")
+                elif len(rows) < moments.n:
                     notes.append(f"Fitted to {len(rows):,} of the {int(moments.n):,} training rows.")
             else:
                 estimator.fit_moments(moments)

@@ -67,6 +67,7 @@ def used_rows(
     groups, dropped, notes, rows = {}, {}, [], np.arange(n)
     if rule == "drop" and counts:
         rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1))
+        dropped[""] = {"": n - len(rows)}
         worst = next(iter(counts))
         if len(rows) < 0.1 * n and (not len(rows) or counts[worst] > MOSTLY_MISSING * n):
             raise DataError(
@@ -129,19 +130,28 @@ def parts_of_rows(groups: Mapping[str, Labels], holdout: float, rng: np.random.G
     return part
 
 
-def groups_table(groups: Mapping[str, Labels], part: np.ndarray, dropped: Mapping, min_group: int) -> pd.DataFrame:
-    """One row for each group of each attribute: its rows in all and in each part, and whether it is small."""
-    rows = []
-    for attribute, (labels, codes) in groups.items():
+def groups_table(
+    groups: Mapping[str, Labels], part: np.ndarray, dropped: Mapping, min_group: int, weights: np.ndarray | None
+) -> pd.DataFrame:
+    """One row for each group of each attribute: its rows in all and in each part, and whether it is small.
+
+    With weights (n,) shares are weighted, every group has its effective size, and a last row, without names, is of all.
+    """
+    rows, w = [], np.ones(len(part)) if weights is None else weights
+    everybody = {} if weights is None else {"": (np.array([""]), np.zeros(len(part), dtype=int))}
+    for attribute, (labels, codes) in {**groups, **everybody}.items():
         counts = np.array([np.bincount(codes[part == i], minlength=len(labels)) for i in range(len(PARTS))])
-        for label, in_parts in zip(labels, counts.T.tolist(), strict=True):
+        sums, squares = (np.bincount(codes, one, len(labels)) for one in (w, w**2))
+        for label, in_parts, of, size in zip(labels, counts.T.tolist(), sums, sums**2 / squares, strict=True):
             n = sum(in_parts)
-            notes = [f"fewer than {min_group} rows: what is said of it is uncertain"] if n < min_group else []
+            few = f"{'fewer' if n < min_group else 'worth fewer'} than {min_group} rows"
+            notes = [f"{few}: what is said of it is uncertain"] if size < min_group else []
             if n and n in in_parts:
                 notes.append(f"all of its rows are in one part ({PARTS[in_parts.index(n)]})")
             rows.append({
-                "attribute": attribute, "group": str(label), "rows": n, "share": n / len(part),
-                **dict(zip(PARTS, in_parts, strict=True)), "small": n < min_group,
+                "attribute": attribute, "group": str(label), "rows": n, "share": of / w.sum(axis=0),
+                **({} if weights is None else {"effective size": size}),
+                **dict(zip(PARTS, in_parts, strict=True)), "small": bool(size < min_group),
                 "dropped": dropped.get(attribute, {}).get(str(label), 0), "note": "; ".join(notes),
             })  # fmt: skip
     return pd.DataFrame(rows)

@@ -18,13 +18,14 @@ from ..core.answer import FairSubspace
 from ..metrics import ATTACKERS, Panel
 from ..metrics.attackers import FITTED
 from ..metrics.linear_map import LinearMap, encoder
+from ..metrics.prediction import effective_size
 from .evaluation import Row, auc_row
 from .groups import HELD_OUT, VALIDATION
 from .sample import Points
 
 #: Rows that attackers are scored on at most.
 SCORED = 4_000
-#: Rows of a group, among those fitted or those scored, below which nothing is read of it.
+#: Rows of a group (effective ones), among those fitted or those scored, below which nothing is read of it.
 LEAST = 10
 #: Parts of the validation rows for the choice of a method.
 FOLDS = 3
@@ -35,50 +36,55 @@ class Probes:
 
     def __init__(self, points: Mapping[str, Points], attribute: str, seed: int):
         rng = np.random.default_rng((seed, 2))
-        self._X, self._names = {}, {}
+        #: By part, rows (n, d), groups (n,) and weights (n,), in an order drawn once.
+        self._dealt = {}
         for part in (VALIDATION, HELD_OUT):
-            rows = rng.permutation(len(points[part].X))
-            self._X[part] = points[part].X[rows]
-            self._names[part] = points[part].groups[attribute].to_numpy(dtype=str)[rows]
+            of, rows = points[part], rng.permutation(len(points[part].X))
+            self._dealt[part] = of.X[rows], of.groups[attribute].to_numpy(dtype=str)[rows], of.w[rows]
 
     def rows(self, answer: FairSubspace | LinearMap, *, choice: bool) -> Iterator[tuple[str, Row]]:
         """What is found under a map, with the part that it was found on: validation rows too for the ``choice``."""
         B = encoder(answer)
-        E, F, names, others = self._X[VALIDATION] @ B, self._X[HELD_OUT] @ B, *self._names.values()
+        fresh, held_out = ((X @ B, *rest) for X, *rest in self._dealt.values())
+
+        def some(rows: tuple, at) -> tuple:
+            return tuple(one[at] for one in rows)
+
         if choice:
-            fold = np.arange(len(E)) % FOLDS
-            deals = []
+            fold, deals = np.arange(len(fresh[0])) % FOLDS, []
             for i in range(FOLDS):
                 fit, score = np.flatnonzero(fold != i)[:FITTED], np.flatnonzero(fold == i)[: SCORED // FOLDS]
-                deals.append((E[fit], names[fit], E[score], names[score]))
+                deals.append((some(fresh, fit), some(fresh, score)))
             yield from ((VALIDATION, row) for row in _attacked(deals))
-        deal = E[:FITTED], names[:FITTED], F[:SCORED], others[:SCORED]
+        deal = some(fresh, slice(FITTED)), some(held_out, slice(SCORED))
         yield from ((HELD_OUT, row) for row in _attacked([deal]))
 
 
-def _attacked(deals: list[tuple[np.ndarray, ...]]) -> Iterator[Row]:
-    """Rows of all attackers, of deals of representation and groups to fit, and to score; scores are put together."""
-    fitted, scored = ([deal[i] for deal in deals] for i in (1, 3))
-    labels, every = np.unique(np.concatenate([*fitted, *scored])).tolist(), np.concatenate(scored)
-    least = {label: min((names == label).sum(axis=0) for names in (*fitted, every)) for label in labels}
-    read = [label for label in labels if least[label] >= LEAST]
+def _attacked(deals: list[tuple[tuple, tuple]]) -> Iterator[Row]:
+    """Rows of all attackers, of deals: representation (n, k), groups (n,) and weights (n,) to fit, and to score.
+
+    Scores of all deals are put together."""
+    fits = [(names, v) for (_, names, v), _ in deals]
+    scored, w = (np.concatenate([score[i] for _, score in deals]) for i in (1, 2))
+    labels = np.unique(np.concatenate([scored, *(names for names, _ in fits)])).tolist()
+    sizes = {one: min(effective_size(v[names == one]) for names, v in (*fits, (scored, w))) for one in labels}
+    read = [label for label in labels if sizes[label] >= LEAST]
     missing = [label for label in labels if label not in read]
-    note = f"Without {', '.join(missing)}: fewer than {LEAST} rows among those read." if missing else ""
+    rows = "effective rows" if np.ptp(w) else "rows"
+    note = f"Without {', '.join(missing)}: fewer than {LEAST} {rows} among those read." if missing else ""
     if len(read) < 2:
         yield Row("group AUC", np.nan, note=note)
         return
     found: dict[str, list[np.ndarray]] = {name: [] for name in ATTACKERS}
-    for E, names, F, _ in deals:
+    for (E, names, v), (F, *_) in deals:
         kept = np.isin(names, read)
-        for name, scores in Panel(E[kept], np.searchsorted(read, names[kept]), n_jobs=-1).scores(F).items():
+        panel = Panel(E[kept], np.searchsorted(read, names[kept]), n_jobs=-1, weight=v[kept])
+        for name, scores in panel.scores(F).items():
             found[name].append(scores)
     asked, areas = read[1:] if len(labels) == 2 else read, []
     for name, parts in found.items():
-        scores = np.concatenate(parts)
-        mine = [
-            auc_row(f"{name} AUC", every == one, scores[:, read.index(one)], one, len(asked) * len(ATTACKERS))
-            for one in asked
-        ]
+        scores, tests = np.concatenate(parts), len(asked) * len(ATTACKERS)
+        mine = [auc_row(f"{name} AUC", scored == one, scores[:, read.index(one)], w, one, tests) for one in asked]
         if len(asked) > 1:
             yield from (replace(one, note="This group against all others.") for one in mine)
         yield replace(max(mine, key=_value), group="", note=note)

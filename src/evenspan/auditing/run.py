@@ -146,6 +146,7 @@ def audit(
     *,
     sensitive,
     target: str | None = None,
+    weights: str | None = None,
     k=None,
     methods=None,
     concern: str = "all",
@@ -179,6 +180,14 @@ def audit(
     target : str, optional
         A column to be predicted later; never a feature, and no method looks at it. One fixed classifier says how much
         of it is left, and which rates of selection and error follow, for all rows and every group.
+    weights : str, optional
+        A column of weights, how many people each row stands for; never a feature. They count wherever rows do, in the
+        fits, all numbers, shares of groups and the written transformers, in any unit: their mean over the rows that are
+        used becomes 1. Weights 1, 2, 3 mean the same as rows given once, twice, three times, but where the problem of a
+        method or a classifier has the number of rows in it (a radius, n - 1, a penalty, rows of a leaf). Rows of weight
+        0 are left out. Limits by numbers of rows, null quantiles and intervals of areas and shares go by effective
+        sizes, (sum w)^2 / sum w^2, which stand in the table of groups. Rows are taken for independent: strata and
+        clusters of a survey are not known.
     k : int or list of int, optional
         Numbers of components at which all methods are compared. Unless given, the smallest with which PCA retains
         80 % of the variance; if there is none, nothing is recommended. Attackers see that number alone.
@@ -244,14 +253,14 @@ def audit(
     --------
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
-    >>> table = pd.DataFrame(rng.normal(size=(500, 4)) * [3.0, 2.0, 1.0, 0.5], columns=list("abcd"))
-    >>> table["team"] = ["red"] * 300 + ["blue"] * 200
-    >>> table.loc[300:, "a"] += 4.0
+    >>> table = pd.DataFrame(rng.normal(size=(1500, 4)) * [3.0, 2.0, 1.0, 0.5], columns=list("abcd"))
+    >>> table["team"] = ["red"] * 900 + ["blue"] * 600
+    >>> table.loc[900:, "a"] += 4.0
     >>> found = audit(table, sensitive="team", k=2, methods=["Fair PCA"], concern="means", n_boot=100)
     >>> found.recommendation["team"]["means"].method
     'Fair PCA'
     >>> found.pipeline().transform(table).shape
-    (500, 2)
+    (1500, 2)
     """
     given = {name: value for name, value in locals().items() if name not in ("table", "progress")}
     asked = require_arguments(**given)

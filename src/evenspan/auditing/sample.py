@@ -13,8 +13,9 @@ from ..core.inputs import require_generator, require_memory
 from ..core.moments import GroupMoments
 from ..core.options import number, one_of
 from ..metrics.bootstrap import assign_blocks
+from ..metrics.prediction import effective_size
 from .association import columns_table, sentences
-from .columns import no_such_column, target_of, target_values, use_of
+from .columns import no_such_column, target_of, target_values, use_of, weights_of
 from .doubts import doubts
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
@@ -44,6 +45,11 @@ class Points:
     X: np.ndarray  # (n, d), in final units
     groups: pd.DataFrame  # one column of labels (text) for each attribute, named as the attribute
     y: np.ndarray | None = None  # the target: float64 if it is a number, text if it is a category
+    w: np.ndarray = None  # (n,) weights, of mean 1 over all rows that are used; ones unless given
+
+    def __post_init__(self):
+        if self.w is None:
+            object.__setattr__(self, "w", np.ones(len(self.X)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,18 +62,18 @@ class Sample:
 
     name: str  # of the file, or "table"
     n_rows: int  # rows seen
-    n_used: int  # rows kept after the rule for missing values
+    n_used: int  # rows kept: with a weight above 0, and after the rule for missing values
     # One row for each column: column, kind, examples, used as, missing, distinct, association with ATTRIBUTE
     # for each sensitive column, proxy (of which attributes, joined by commas), note.
     columns: pd.DataFrame
-    # One row for each group of each attribute: attribute, group, rows, share, those of each part, small, dropped, note.
+    # One row for each group of each attribute: attribute, group, rows, share, those of each part, small, dropped, note;
+    # with weights also the effective size, and a last row, without names, of all rows.
     groups: pd.DataFrame
     encoder: TableEncoder  # maps a raw data frame to the numeric table (n, d) in final units
     attributes: tuple[str, ...]  # the sensitive columns, and their intersection ("sex x race")
     target: str | None
-    blocked: Mapping[
-        str, Mapping[str, GroupMoments]
-    ]  # by part, then attribute: labels have the fields block, attribute
+    # By part, then attribute: labels have the fields block, attribute; with weights counts are their sums.
+    blocked: Mapping[str, Mapping[str, GroupMoments]]
     points: Mapping[str, Points]  # by part
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
     warnings: tuple[str, ...] = ()  # said first in the report and at the end in the terminal: something may be amiss
@@ -89,20 +95,25 @@ class Sample:
 
 
 def read_sample(
-    table, *, sensitive, target: str | None = None, missing: str = "error", intersections: bool = False,
-    standardize: bool = True, holdout: float = 0.33, exclude=(), keep=(), n_blocks: int = 100, max_points: int = 20_000,
-    min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
+    table, *, sensitive, target: str | None = None, weights: str | None = None, missing: str = "error",
+    intersections: bool = False, standardize: bool = True, holdout: float = 0.33, exclude=(), keep=(),
+    n_blocks: int = 100, max_points: int = 20_000, min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
-    Of each part ``max_points`` rows are kept; groups of fewer than ``min_group`` rows are flagged as small.
+    Of each part ``max_points`` rows are kept; groups of fewer than ``min_group`` (effective) rows are flagged as small.
     """
     rng = require_generator(random_state)
     tell("reading the table", 0, None)
     table = open_table(table, **reading)
-    sensitive, exclude, keep = options(table, sensitive, target, exclude, keep, missing, holdout, intersections)
+    sensitive, exclude, keep = options(
+        table, sensitive, target, exclude, keep, missing, holdout, intersections, weights
+    )
     frame, uses = table.frame, {}
-    features = [name for name in table.columns if name not in {*sensitive, *exclude, target}]
+    w = np.ones(len(frame)) if weights is None else weights_of(frame[weights])
+    if unweighted := int((w == 0).sum(axis=0)):
+        frame, w = frame.iloc[np.flatnonzero(w)], w[w > 0]
+    features = [name for name in table.columns if name not in {*sensitive, *exclude, target, weights}]
     for j, name in enumerate(table.columns):
         tell("reading the columns", j, len(table.columns))
         index = bool(UNNAMED.fullmatch(name)) and (j == 0 or name.startswith("Unnamed"))
@@ -112,6 +123,11 @@ def read_sample(
     codes = codes_of([uses[name] for name in features], missing)
     d = sum(len(code.features) for code in codes)
     rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing)
+    w = w[rows] / w[rows].mean(axis=0)
+    if weights is not None:
+        worth = f"{len(rows):,} rows are worth {effective_size(w):,.0f} of equal weight (effective sample size)"
+        notes.append(f"rows count by their weights in {weights!r}: {worth}")
+        notes += [f"{unweighted:,} rows of weight 0 were left out"] * bool(unweighted)
     split_rng, block_rng, point_rng = rng.spawn(3)
     part = parts_of_rows(groups, holdout, split_rng)
     groups |= intersection(groups) if intersections else {}
@@ -127,7 +143,7 @@ def read_sample(
     if not chosen.all():
         notes.append(f"what needs rows rests on {int(chosen.sum(axis=0)):,} drawn at random of {len(chosen):,}")
     if missing in ("mean", "indicator"):
-        codes = with_fills(codes, frame.iloc[rows[part == 0]])
+        codes = with_fills(codes, frame.iloc[rows[part == 0]], w[part == 0])
 
     sums = {(i, name): MomentAccumulator() for i in range(len(PARTS)) for name in groups}
     points = [[] for _ in PARTS]
@@ -142,14 +158,14 @@ def read_sample(
             for name, (labels, code) in groups.items():
                 if len(Z):  # structured labels, as a data frame with these two columns gives them
                     two = pd.DataFrame({BLOCK: blocks[name][at][inside], name: labels[code[at][inside]]})
-                    sums[i, name].add(Z, two)
+                    sums[i, name].add(Z, two, None if weights is None else w[at][inside])
             points[i].append(X[inside & chosen[at]])
     moments = {key: GroupMoments(*sums.pop(key).result()) for key in list(sums)}
     reference = moments[0, sensitive[0]].pooled()
     if standardize:
         moments = {key: moments[key].standardised(reference) for key in moments}
 
-    left_out = tuple(name for name in (*sensitive, target, *exclude) if name)
+    left_out = tuple(name for name in (*sensitive, target, weights, *exclude) if name)
     rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
     encoder.set_params(missing_codes=reading.get("missing_codes", ()))
@@ -160,7 +176,7 @@ def read_sample(
         names_of = pd.DataFrame({name: labels[code[some]] for name, (labels, code) in groups.items()})
         X = (np.concatenate(points[i]) - encoder.mean_) / encoder.scale_
         y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
-        drawn[what] = Points(X, names_of, y)
+        drawn[what] = Points(X, names_of, y, w[some])
     warnings = [
         f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
         for use in (uses[name] for name in features)
@@ -170,21 +186,24 @@ def read_sample(
     labels = [*sensitive, *([target] if target else [])]
     warnings = [*table.doubts, *doubts(frame, uses, features, labels), *warnings]
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
-    columns, found = columns_table(uses, features, target, frame.iloc[rows[chosen]], of_drawn)
+    columns, found = columns_table(uses, features, target, weights, frame.iloc[rows[chosen]], of_drawn, w[chosen])
     return Sample(
-        name=table.name, n_rows=len(frame), n_used=len(rows), columns=columns,
-        groups=groups_table(groups, part, dropped, min_group), encoder=encoder, attributes=tuple(groups), target=target,
+        name=table.name, n_rows=len(table.frame), n_used=len(rows), columns=columns,
+        groups=groups_table(groups, part, dropped, min_group, None if weights is None else w),
+        encoder=encoder, attributes=tuple(groups), target=target,
         blocked={what: {name: moments[i, name] for name in groups} for i, what in enumerate(PARTS)}, points=drawn,
         notes=sentences([*warnings, *table.notes, *notes, *found]),
         warnings=sentences(warnings),
     )  # fmt: skip
 
 
-def options(table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections) -> list[list[str]]:
+def options(
+    table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections, weights=None
+) -> list[list[str]]:
     """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
-    targets = [] if target is None else [target]
-    roles = {"sensitive": sensitive, "target": targets, "exclude": exclude, "keep": keep}
+    targets, weights = ([] if one is None else [one] for one in (target, weights))
+    roles = {"sensitive": sensitive, "target": targets, "weights": weights, "exclude": exclude, "keep": keep}
     taken: dict[str, str] = {}
     for role, columns in roles.items():
         for name in columns:

@@ -12,7 +12,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from ..core.errors import GroupError
 from ..core.groups import encode_groups, positions
@@ -30,8 +30,29 @@ ATTACKERS: Mapping[str, Callable[[int, int | None], ClassifierMixin]] = {
     ),
     "boosting": lambda n, jobs: HistGradientBoostingClassifier(random_state=0),
     "forest": lambda n, jobs: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0, n_jobs=jobs),
-    "neighbours": lambda n, jobs: KNeighborsClassifier(max(min(25, n // 8), 1)),
+    "neighbours": lambda n, jobs: _Neighbours(max(min(25, n // 8), 1)),
 }
+
+
+class _Neighbours(KNeighborsClassifier):
+    """Nearest rows, whose votes have weights; which rows are nearest does not depend on these."""
+
+    def fit(self, X, y, sample_weight=None):
+        self._weight = sample_weight
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        if self._weight is None:
+            return super().predict_proba(X)
+        near = self.kneighbors(X, return_distance=False)
+        votes = np.stack([(self._weight * (self._y == g))[near].sum(axis=1) for g in range(len(self.classes_))], axis=1)
+        return votes / votes.sum(axis=1, keepdims=True)
+
+
+def fitted(model: ClassifierMixin, X: np.ndarray, y: np.ndarray, weight: np.ndarray):
+    """The model, or the last step of a pipeline, fitted to rows (n, k) with weights (n,); equal ones are left out."""
+    step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
+    return model.fit(X, y, **({f"{step}sample_weight": weight} if np.ptp(weight) else {}))
 
 
 class Panel:
@@ -45,13 +66,19 @@ class Panel:
         The group of each row, from 0 to G - 1, each of them present.
     n_jobs : int, optional
         Threads of the forest, as joblib counts them.
+    weight : ndarray of shape (n,), optional
+        Positive weights of the rows, in any unit: every attacker is fitted with them. What counts rows does so still:
+        the least of a leaf, the number of neighbours, whose votes are weighted.
     """
 
-    def __init__(self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None):
-        self._offset = E.mean(axis=0)
-        self._scale = float(np.sqrt(np.mean((E - self._offset) ** 2))) or 1.0
+    def __init__(
+        self, E: np.ndarray, codes: np.ndarray, n_jobs: int | None = None, weight: np.ndarray | None = None
+    ):  # fmt: skip
+        weight = np.ones(len(E)) if weight is None else weight / weight.mean(axis=0)
+        self._offset = (weight[:, None] * E).mean(axis=0)
+        self._scale = float(np.sqrt(np.mean(weight[:, None] * (E - self._offset) ** 2))) or 1.0
         X = self._units(E)
-        self._models = {name: make(len(X), n_jobs).fit(X, codes) for name, make in ATTACKERS.items()}
+        self._models = {name: fitted(make(len(X), n_jobs), X, codes, weight) for name, make in ATTACKERS.items()}
 
     def _units(self, E: np.ndarray) -> np.ndarray:
         return (E - self._offset) / self._scale  # all digits: trees find groups in what rounding left of a column

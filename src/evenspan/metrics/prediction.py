@@ -120,28 +120,50 @@ def settled(scores: np.ndarray) -> np.ndarray:
     return np.full(len(scores), scores.mean(axis=0)) if np.ptp(scores, axis=0) < ROUNDING else scores
 
 
-def auc(member: np.ndarray, scores: np.ndarray) -> float:
-    """Area under the ROC curve of scores (n,), in any unit, for who is a member (n,); ties count half."""
-    return float(roc_auc_score(member, scores))
+def effective_size(weight: np.ndarray) -> float:
+    r"""How many rows of equal weight say as much as rows of these weights: :math:`(\sum w)^2 / \sum w^2`; 0 of none.
+
+    References
+    ----------
+    L. Kish (1965), Survey sampling, section 11.7.
+
+    Examples
+    --------
+    >>> effective_size(np.array([2.0, 2.0, 2.0])), effective_size(np.array([3.0, 1.0]))
+    (3.0, 1.6)
+    """
+    return float(weight.sum(axis=0) ** 2 / (weight**2).sum(axis=0)) if len(weight) else 0.0
 
 
-def placements(member: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Share of the rows of the other kind that each row (n,) is ranked right against, ties half."""
-    inside, outside = np.sort(scores[member]), np.sort(scores[~member])
-    return np.where(member, _below(outside, scores), 1.0 - _below(inside, scores))
+def auc(member: np.ndarray, scores: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Area under the ROC curve of scores (n,), in any unit, for who is a member (n,); ties count half.
+
+    With weights (n,) a pair of rows counts the product of theirs.
+    """
+    return float(roc_auc_score(member, scores, sample_weight=weight))
 
 
-def _below(ranked: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    left, right = (np.searchsorted(ranked, scores, side=side) for side in ("left", "right"))
-    return 0.5 * (left + right) / len(ranked)
+def placements(member: np.ndarray, scores: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """Share of the (weight of the) rows of the other kind that each row (n,) is ranked right against, ties half."""
+    weight = np.ones(len(scores)) if weight is None else weight
+    inside, outside = (_below(scores[of], weight[of], scores) for of in (member, ~member))
+    return np.where(member, outside, 1.0 - inside)
 
 
-def auc_standard_error(member: np.ndarray, scores: np.ndarray) -> float:
+def _below(of: np.ndarray, weight: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    order = np.argsort(of)
+    sums = np.concatenate([[0.0], np.cumsum(weight[order])])
+    left, right = (np.searchsorted(of[order], scores, side=side) for side in ("left", "right"))
+    return 0.5 * (sums[left] + sums[right]) / sums[-1]
+
+
+def auc_standard_error(member: np.ndarray, scores: np.ndarray, weight: np.ndarray | None = None) -> float:
     r"""Standard error of ``auc(member, scores)`` for scores that are given: the scored rows vary, the classifier not.
 
     .. math:: \sqrt{ s_1^2 / m + s_0^2 / n }
 
     with :math:`s_1^2` and :math:`s_0^2` the sample variances of the placements of the m members and of the n others.
+    With weights the variances are weighted, and m and n are effective sizes (:func:`effective_size`).
 
     It is 0 where the two are ranked without one mistake, so that an interval from it has no width there.
 
@@ -150,8 +172,13 @@ def auc_standard_error(member: np.ndarray, scores: np.ndarray) -> float:
     E. R. DeLong, D. M. DeLong and D. L. Clarke-Pearson (1988), Comparing the areas under two or more correlated
     receiver operating characteristic curves: a nonparametric approach, Biometrics 44(3).
     """
-    right = placements(member, scores)
-    parts = right[member], right[~member]
-    if min(map(len, parts)) < 2:
-        raise GroupError(f"{len(parts[0])} members and {len(parts[1])} others; needed are at least two of each.")
-    return float(np.sqrt(sum(part.var(axis=0, ddof=1) / len(part) for part in parts)))
+    weight = np.ones(len(scores)) if weight is None else weight
+    right, square = placements(member, scores, weight), 0.0
+    sizes = [effective_size(weight[of]) for of in (member, ~member)]
+    if min(member.sum(axis=0), (~member).sum(axis=0)) < 2 or min(sizes) <= 1.0:
+        raise GroupError(f"{sizes[0]:.3g} members and {sizes[1]:.3g} others; needed are at least two of each.")
+    for of, n in zip((member, ~member), sizes, strict=True):
+        w = weight[of] * (n / weight[of].sum(axis=0))
+        mean = (w * right[of]).sum(axis=0) / n
+        square += (w * (right[of] - mean) ** 2).sum(axis=0) / (n - 1.0) / n
+    return float(np.sqrt(square))

@@ -92,6 +92,8 @@ class Hull:
         """The line of a direction without negative weights that has as much of the average in it as there can be."""
         a = float((v / self.shares).min(axis=0))
         u = v - a * self.shares
+        if u.sum(axis=0) <= 1e-12 * v.sum(axis=0):  # the average alone: a line with this slope would say anything
+            u = np.zeros(len(u))
         return np.array([a, u.sum(axis=0), c - u @ offsets])
 
     def worst(self, t: float, offsets: np.ndarray) -> np.ndarray:

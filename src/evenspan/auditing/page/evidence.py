@@ -28,7 +28,8 @@ class View:
         self.found = audit.analyses[attribute]
         self.k = self.found.k
         groups = audit.tables["groups"]
-        self.groups = groups[groups["attribute"] == attribute]
+        # With weights the last row, without names, is of all rows.
+        self.groups = groups[groups["attribute"].isin([attribute, ""])].replace({"group": {"": "all rows"}})
         self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
         self.row, self.methods = self.found.row, list(self.found.evaluations[HELD_OUT])
         self.labels = self.found.labels
