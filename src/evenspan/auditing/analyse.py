@@ -131,8 +131,7 @@ class Analysis:
 
     @cached_property
     def _lines(self) -> dict[tuple, dict]:
-        at = (self.rows["k"] == self.k) | (self.rows["method"] == GIVEN)
-        here = self.rows[at & self.rows["value"].notna()].to_dict("records")
+        here = self.rows.query(f"(k == {self.k} or method == {GIVEN!r}) and value == value").to_dict("records")
         return {(line["metric"], line["method"], line["part"], line["group"]): line for line in here}
 
     def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
@@ -180,7 +179,6 @@ def analyse(
     if sample.given is not None:
         size = sample.given.points[TRAINING].X.shape[1]
         rows += [(attribute, size, GIVEN, *one) for one in given_rows(sample, parts, n_boot, seed)]
-
     tell(f"What is possible for {attribute}", 0, None)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)

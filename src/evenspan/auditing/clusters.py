@@ -20,21 +20,19 @@ DIFFERS, SAME = "differs from all rows beyond chance", "given, same rows"
 def clusters_table(sample: Sample, attribute: str, labels: list[str], n_boot: int, seed: int) -> pd.DataFrame:
     """Lines for every cluster and group, for every cluster, and for all clusters together, of the groups ``labels``.
 
-    A cluster whose distance exceeds its ``null_quantile`` differs: in one of twenty deals at random any does. Of such
-    deals 95 % have at least the balance, and the MNCE, of the line "dealt at random". The last lines are of at most
-    ``ROWS`` rows: the given clusters, k-means and fair ones, with their sums of squares within clusters.
+    A cluster whose distance exceeds its ``null_quantile`` differs: in one of twenty deals at random any does. 95 % of
+    these have at least the balance and the MNCE of the line "dealt at random". Costs are of at most ``ROWS`` rows.
     """
     counts = sample.clusters[attribute]
-    table = counts.counts[at := np.isin(counts.labels.astype(str), labels)]
-    there = table.any(axis=0)
-    frame = ClusterFrame(ClusterCounts(counts.labels[at], counts.clusters[there], table[:, there]))
+    at = np.isin(counts.labels.astype(str), labels)
+    there = counts.counts[at].any(axis=0)
+    frame = ClusterFrame(ClusterCounts(counts.labels[at], counts.clusters[there], counts.counts[at][:, there]))
     chance = list(frame.by_chance(n_boot, (seed, 5)))
     null = simultaneous(np.array([one.by_cluster["distance"] for one in chance]))
     each = frame.by_cluster.reset_index().assign(null_quantile=null)
     each["note"] = np.where(each["distance"] > null * (1.0 + 1e-9), DIFFERS, "")  # equal ones are rounded
     low = pd.DataFrame([one.overall for one in chance]).quantile(1.0 - LEVEL)
     of_all = pd.DataFrame({"given": frame.overall, "dealt at random": low}).loc[["balance", "MNCE"]].T
-
     groups = pd.concat([one.groups for one in sample.points.values()])
     rows = np.random.default_rng((seed, 6)).permutation(len(groups))[:ROWS]
     X = np.concatenate([one.X for one in sample.points.values()])[rows]

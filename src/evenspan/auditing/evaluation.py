@@ -130,8 +130,7 @@ class Evaluation:
         """The variance of every group about its own mean, of one component on average."""
         of = (self._everybody, self.means[None]), (self.part.draws, self.drawn_means)
         found = [_quotient(a @ self.sums.squares, a @ self.part.counts) - (m**2).sum(axis=2) for a, m in of]
-        k = self.means.shape[1]
-        yield from self._by_group("variance", found[0][0] / k, found[1] / k)
+        yield from self._by_group("variance", *(one / self.means.shape[1] for one in (found[0][0], found[1])))
 
     def statistic(self, metric: str) -> tuple[float, np.ndarray]:
         """A metric of all groups and its value in every sample of blocks, for comparisons in pairs."""

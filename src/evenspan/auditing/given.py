@@ -1,7 +1,7 @@
-"""A representation that somebody has, beside the methods: distances of means, variances, attackers, a target.
+"""A representation that somebody has, beside the methods.
 
-By itself it has no errors: it does not say how rows are made from it. Where it is a linear map of the features, the
-best linear way back, fitted to the training set, gives errors; the explained share is the R² of the features by group.
+It does not say how rows are made from it, so it has errors only where it is a linear map of the features: those of the
+best linear way back, fitted to the training set. The explained share is then the R² of the features by group.
 """
 
 from collections.abc import Iterator

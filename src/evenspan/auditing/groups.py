@@ -11,8 +11,7 @@ from .encode import ColumnCode
 
 #: A sensitive column of more values than these holds values of another kind, of more numbers than these a quantity.
 MAX_GROUPS, MAX_NUMBERS = 50, 20
-#: What a column of labels is called. Clusters may be up to ``MAX_GROUPS`` numbers.
-SENSITIVE, CLUSTERS = "sensitive column", "column of clusters"
+SENSITIVE, CLUSTERS = "sensitive column", "column of clusters"  # clusters may be up to MAX_GROUPS numbers
 #: The group of the rows whose sensitive cell is missing, where the rule for missing values admits it.
 NO_LABEL = "(missing)"
 #: Joins the names of attributes and the labels of groups to those of their intersection.

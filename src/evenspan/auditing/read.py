@@ -110,12 +110,13 @@ def open_table(
 def read_representation(given, n: int) -> np.ndarray:
     """A representation (n, m) of the rows of a table: its mean is subtracted, the spread of all entries divided by."""
     E = matrix(given, "the representation")
-    if len(E) != n:
-        raise DataError(
-            f"the representation has {len(E):,} rows, the table {n:,}; needed is one for each, in its order."
-        )
     E -= E.mean(axis=0)
-    return E / (np.sqrt(np.mean(E**2, axis=None)) or 1.0)
+    if len(E) != n or not E.any():
+        raise DataError(
+            f"the representation has {len(E):,} rows{'' if E.any() else ', all the same'}; needed is one for each of "
+            f"the {n:,} rows of the table, in its order, with numbers that vary."
+        )
+    return E / np.sqrt(np.mean(E**2, axis=None))
 
 
 def _is_total(frame: pd.DataFrame) -> bool:

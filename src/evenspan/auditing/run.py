@@ -20,11 +20,15 @@ from .clusters import clusters_sentence
 from .columns import MISSING_CODES
 from .fitting import PCA, chosen_methods
 from .given import given_sentence
+from .output_folder import EXAMPLE_TABLE
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
 from .sample import Sample, options, read_sample, silent
 
 #: Samples for the intervals at most; 1,000 are usual.
 MAX_DRAWS = 100_000
+#: What ``audit_example`` asks of this table: few methods, so that it takes seconds.
+PEOPLE = Path(__file__).with_name(EXAMPLE_TABLE)
+EXAMPLE = {"sensitive": ["sex"], "target": "hired", "methods": ["Min-max loss", "Min-max error", "Fair PCA", "LEACE"]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -312,6 +316,11 @@ def audit(
         if fit.estimator is not None
     }
     return Audit(sample, names, settings, tables, recommended, estimators, found)
+
+
+def audit_example() -> Audit:
+    """The audit of ``people.csv``, which comes along: 400 people who do not exist, with random numbers for features."""
+    return audit(PEOPLE, **EXAMPLE)
 
 
 def _line(stage: str, done: float, total: float | None) -> None:

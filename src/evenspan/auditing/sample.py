@@ -104,8 +104,8 @@ def read_sample(
     rng = require_generator(random_state)
     tell("reading the table", 0, None)
     table = open_table(table, **reading)
-    roles = sensitive, target, exclude, keep
-    sensitive, exclude, keep = options(table, *roles, missing, holdout, intersections, clusters)
+    given = sensitive, target, exclude, keep, missing, holdout, intersections, clusters
+    sensitive, exclude, keep = options(table, *given)
     frame, uses = table.frame, {}
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target, clusters}]
     for j, name in enumerate(table.columns):
@@ -114,8 +114,7 @@ def read_sample(
         uses[name] = use_of(frame[name], keep=name in keep, index=index, feature=name in features)
     if target is not None:
         uses[target] = target_of(uses[target], frame[target])
-    if clusters is not None:
-        uses[clusters] = replace(uses[clusters], used="clusters", note="")
+    uses |= {clusters: replace(uses[clusters], used="clusters", note="")} if clusters else {}
     codes = codes_of([uses[name] for name in features], missing)
     # A given representation stands behind the features in every row, until moments and points are complete.
     E = np.empty((len(frame), 0)) if representation is None else read_representation(representation, len(frame))

@@ -118,19 +118,18 @@ def _groups(view: View) -> Drawn:
 
 def _effects(view: View) -> Drawn:
     concerns = [name for name in view.answers if view.row(CONCERNS[name].effect) is not None]
-    methods, told = view.methods + view.given, []
-    look = styles_of(methods)
-    figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(methods)), len(concerns))
+    look, told = styles_of(view.methods + view.given), []
+    figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(look)), len(concerns))
     for axes, concern in zip(panels, concerns, strict=True):
         metric = CONCERNS[concern].effect
-        rows = {method: row for method in methods if (row := view.row(metric, method)) is not None}
+        rows = {method: row for method in look if (row := view.row(metric, method)) is not None}
         for method, row in rows.items():
-            at = methods.index(method)
+            at = list(look).index(method)
             axes.plot([row["low"], row["high"]], [at, at], color=look[method].colour, linewidth=1.6)
             axes.plot(row["value"], at, linestyle="", markersize=7, **look[method].mark())
         axes.axvline(rows[PCA]["noise_q95"], color="#555555", linestyle="--", linewidth=1.1)
-        axes.set(title=f"{concern}: {metric}", ylim=(len(methods) - 0.4, -0.6))
-        axes.set_yticks(range(len(methods)), methods, fontsize="small")
+        axes.set(title=f"{concern}: {metric}", ylim=(len(look) - 0.4, -0.6))
+        axes.set_yticks(range(len(look)), list(look), fontsize="small")
         best = min(rows, key=lambda method: rows[method]["value"])
         pca, least = (plain(rows[method]["value"]) for method in (PCA, best))
         told.append(f"The {metric} is {pca} under PCA, smallest under {best}: {least}.")
