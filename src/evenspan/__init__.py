@@ -6,7 +6,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "auditing.encode": "TableEncoder",
-    "auditing.run": "Audit audit",
+    "auditing.run": "Audit audit audit_example",
     "clustering": "FairAlignmentClustering FairKernelKMeans FairMultipleKernelKMeans FairSpectralClustering "
     "FairnessFirstClustering KernelKMeans VariationalFairClustering WeightRule",
     "core.answer": "Certificate FairSubspace",

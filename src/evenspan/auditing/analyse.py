@@ -20,9 +20,11 @@ from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
 from ..reconstruction.group_errors import best_kept, group_matrices
 from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
+from .clusters import clusters_table
 from .decisions import Decisions
 from .evaluation import COLUMNS, ROWS_A_FEATURE, Evaluation, Part, Row, own_errors
 from .fitting import MEANS, PCA, Fitted, fit_method, rank
+from .given import GIVEN, given_rows
 from .groups import HELD_OUT, PARTS, TRAINING
 from .probes import Probes
 from .sample import Points, Sample, Tell
@@ -64,7 +66,9 @@ def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, i
         return Points(points.X[at], points.groups[at].reset_index(drop=True), y, points.w[at])
 
     blocked = {part: {attribute: moments(sample.blocked[part][attribute])} for part in PARTS}
-    return replace(sample, blocked=blocked, points={part: some(sample.points[part]) for part in PARTS}), left_out
+    given = compared_groups(sample.given, attribute)[0] if sample.given else None
+    points = {part: some(sample.points[part]) for part in PARTS}
+    return replace(sample, blocked=blocked, points=points, given=given), left_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +123,7 @@ class Analysis:
     frontier: Frontier | None  # with k components; None where these are all the directions that vary
     losses: str  # why losses are not given; empty if they are
     left_out: Mapping[str, int]  # rows of each group that is not compared
+    clusters: pd.DataFrame | None = None  # the numbers about clusters, where some are given
 
     @property
     def labels(self) -> list[str]:
@@ -127,7 +132,7 @@ class Analysis:
 
     @cached_property
     def _lines(self) -> dict[tuple, dict]:
-        here = self.rows[(self.rows["k"] == self.k) & self.rows["value"].notna()].to_dict("records")
+        here = self.rows.query(f"(k == {self.k} or method == {GIVEN!r}) and value == value").to_dict("records")
         return {(line["metric"], line["method"], line["part"], line["group"]): line for line in here}
 
     def row(self, metric: str, method: str = PCA, part: str = HELD_OUT, group: str = "") -> dict | None:
@@ -176,6 +181,9 @@ def analyse(
             found += [(HELD_OUT, row) for row in (decisions.rows(answer) if decisions else ())]
             rows += [(attribute, size, name, *one) for one in found]
 
+    if sample.given is not None:
+        size = sample.given.points[TRAINING].X.shape[1]
+        rows += [(attribute, size, GIVEN, *one) for one in given_rows(sample, parts, n_boot, seed)]
     tell(f"What is possible for {attribute}", 0, None)
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)
@@ -185,7 +193,8 @@ def analyse(
         "feature, and its own directions would be noise."
     )  # fmt: skip
     enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
-    return Analysis(attribute, tidy, fits, k, why_k, retained, enough, evaluations, possible, losses, left_out)
+    grouped = clusters_table(sample, attribute, parts[0].labels, n_boot, seed) if sample.clusters else None
+    return Analysis(attribute, tidy, fits, k, why_k, retained, enough, evaluations, possible, losses, left_out, grouped)
 
 
 def _components(moments: GroupMoments, asked: tuple[int, ...] | None) -> tuple[int, str, float]:

@@ -30,9 +30,9 @@ def columns_table(
             used, note, values = "sensitive", "", codes[name]
         elif name == weights:
             used, note = "weights", "how much each row counts; no feature"
-        elif name not in features and name != target:
+        elif name not in features and name != target and used != "clusters":
             used, note = "left out", "excluded on request"
-        if used in ("categories", "order", "target (category)"):
+        if used in ("categories", "order", "target (category)", "clusters"):
             values = coded(drawn[name])[0]
         elif used == "target (number)":
             values = binned(target_values(use, drawn[name]))

@@ -78,10 +78,10 @@ app = command("Fair principal components for a table of your own.")
 def audit(
     table: Annotated[
         str, Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow, Feather or Excel (also FILE::SHEET).")
-    ],
+    ] = "",
     sensitive: Annotated[
-        list[str], Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated.")
-    ],
+        Texts, Option("--sensitive", "-s", metavar="COL", help="Column whose groups are compared; may be repeated.")
+    ] = None,
     target: Annotated[Text, Option(metavar="COL", help="Column that is to be predicted later.")] = None,
     weights: Annotated[
         Text, Option(metavar="COL", help="Column of weights: how many people each row stands for; no feature.")
@@ -102,6 +102,8 @@ def audit(
     missing_codes: Annotated[
         str, Option(metavar="CODES", help="What stands for no answer: -999,99, or by column 'income=-999; trust=8,9'.")
     ] = "",
+    clusters: Annotated[Text, Option(metavar="COL", help="Column of clusters that are to be audited too.")] = None,
+    representation: Annotated[Text, Option(metavar="FILE", help="A .npy or .parquet file to audit too.")] = None,
     decimal: Annotated[Text, Option(metavar="MARK", help="How decimals are written: . or ,")] = None,
     thousands: Annotated[Text, Option(metavar="MARK", help="What stands between thousands: , . ' or a blank.")] = None,
     skip_rows: Annotated[int, Option(metavar="N", help="Lines of the file above the names of the columns.")] = 0,
@@ -110,27 +112,33 @@ def audit(
     n_boot: Annotated[int, Option("--bootstrap", help="Samples behind each interval.")] = 1000,
     random_state: Annotated[int, Option("--seed", help="Seed of everything random.")] = 0,
     standardize: Annotated[bool, Option(help="Whether all columns get variance 1, or keep their units.")] = True,
-    output: Annotated[Path, Option("--output", "-o", metavar="FOLDER", help="Where it all goes.")] = Path("report"),
+    output: Annotated[Path | None, Option("--output", "-o", metavar="FOLDER", help="Where it all goes.")] = None,
     overwrite: Annotated[
         bool, Option("--overwrite", help="Also write to a folder that holds other files, which stay.")
     ] = False,
+    example: Annotated[bool, Option("--example", help="Audit a small table of invented people.")] = False,
 ) -> None:
     """What principal components do to the groups of a table, what can be done, and what is possible at all.
 
     Writes report.html, the executed notebook, tables, figures and fitted transformers to a folder.
     """
-    parameters = {name: value for name, value in locals().items() if name not in ("output", "overwrite")}
+    parameters = {name: value for name, value in locals().items() if name not in ("output", "overwrite", "example")}
+    output = output or Path("example" if example else "report")
     folder = output.resolve()
-    parameters |= {"table": _seen_from(folder, table, output), "k": None if k is None else sizes(k)}
+    if example == bool(table) or example == bool(sensitive):
+        raise ConfigurationError("Needed are a TABLE and --sensitive COLUMN, or --example alone. See audit --help.")
+    parameters |= {"table": table and _seen_from(folder, table, output), "k": None if k is None else sizes(k)}
+    parameters |= {"representation": representation and _seen_from(folder, representation, output)}
     parameters |= {"methods": "all" if methods == ["all"] else methods or None}
     parameters |= {"exclude": exclude or [], "keep": keep or [], "missing_codes": codes_by_column(missing_codes)}
     from . import notebook
-    from .run import require_arguments
+    from .run import EXAMPLE, PEOPLE, require_arguments
 
+    parameters |= EXAMPLE | {"table": PEOPLE.name} if example else {}
     require_arguments(**{name: parameters[name] for name in parameters if name != "table"})
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
-        notebook.run(parameters, folder, overwrite=overwrite, table=table)
+        notebook.run(parameters, folder, overwrite=overwrite, table=table, beside=PEOPLE if example else None)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Nothing was written to {output}.") from None
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))

@@ -124,6 +124,12 @@ class Evaluation:
             yield from self._by_group("loss", losses, drawn)
             yield from self._differences("loss", losses, drawn)
 
+    def variances(self) -> Iterator[Row]:
+        """The variance of every group about its own mean, of one component on average."""
+        of = (self._everybody, self.means[None]), (self.part.draws, self.drawn_means)
+        found = [_quotient(a @ self.sums.squares, a @ self.part.counts) - (m**2).sum(axis=2) for a, m in of]
+        yield from self._by_group("variance", *(one / self.means.shape[1] for one in (found[0][0], found[1])))
+
     def statistic(self, metric: str) -> tuple[float, np.ndarray]:
         """A metric of all groups and its value in every sample of blocks, for comparisons in pairs."""
         if metric == "average error":

@@ -11,6 +11,7 @@ from .encode import ColumnCode
 
 #: A sensitive column of more values than these holds values of another kind, of more numbers than these a quantity.
 MAX_GROUPS, MAX_NUMBERS = 50, 20
+SENSITIVE, CLUSTERS = "sensitive column", "column of clusters"  # clusters may be up to MAX_GROUPS numbers
 #: The group of the rows whose sensitive cell is missing, where the rule for missing values admits it.
 NO_LABEL = "(missing)"
 #: Joins the names of attributes and the labels of groups to those of their intersection.
@@ -25,32 +26,33 @@ PARTS = TRAINING, VALIDATION, HELD_OUT = "training", "validation", "held out"
 Labels = tuple[np.ndarray, np.ndarray]
 
 
-def labels_of(series: pd.Series) -> Labels:
-    """The groups of all rows by one sensitive column."""
+def labels_of(series: pd.Series, role: str = SENSITIVE) -> Labels:
+    """The groups of all rows by one sensitive column, or by the column of clusters."""
     codes, words = coded(series)
     numeric = bool(readings(words)) and len(words) > 0
-    if len(words) > (most := MAX_NUMBERS if numeric else MAX_GROUPS):
+    if len(words) > (most := MAX_NUMBERS if numeric and role == SENSITIVE else MAX_GROUPS):
         raise GroupError(
-            f"sensitive column {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}; "
+            f"{role} {series.name!r} has {len(words):,} different {'numbers' if numeric else 'values'}; "
             f"needed are at most {most}. Choose another column, or bin it into groups, numbers for instance by "
             f"pandas.cut(table[{series.name!r}], [0, 25, 60, 120]).astype(str)."
         )
     labels, at = np.unique(words.astype(str), return_inverse=True)
     if NO_LABEL in labels:
-        raise GroupError(f"sensitive column {series.name!r} has the label {NO_LABEL!r}, which is taken. Rename it.")
+        raise GroupError(f"{role} {series.name!r} has the label {NO_LABEL!r}, which is taken. Rename it.")
     return labels, np.append(at, -1)[codes].astype(np.int16)
 
 
 def used_rows(
     frame: pd.DataFrame, uses: Mapping[str, ColumnUse], sensitive: list[str], codes: Iterable[ColumnCode],
-    target: str | None, rule: str,
+    target: str | None, rule: str, clusters: str | None = None,
 ) -> tuple[np.ndarray, dict[str, Labels], dict, list[str], list[str]]:  # fmt: skip
     """The rows that are used, and the groups they are in, by the rule "error", "drop", "mean" or "indicator".
 
     Returns their numbers (n_used,) in the table; the labels of each sensitive column and the codes (n_used,) of the
-    rows; for each sensitive column the number of dropped rows by label; what was done; and what may be amiss.
+    rows, last those of clusters; for each the number of dropped rows by label; what was done; and what may be amiss.
     """
-    n, relevant = len(frame), [*sensitive, *([target] if target else []), *(code.name for code in codes)]
+    named = dict.fromkeys(sensitive, SENSITIVE) | ({clusters: CLUSTERS} if clusters else {})
+    n, relevant = len(frame), [*named, *([target] if target else []), *(code.name for code in codes)]
     counts = {name: uses[name].missing for name in relevant if uses[name].missing}
     counts = dict(sorted(counts.items(), key=lambda item: -item[1]))
     if counts and rule == "error":
@@ -77,13 +79,13 @@ def used_rows(
             )
         share = f"{n - len(rows):,} of {n:,} rows ({1 - len(rows) / n:.1%})"
         notes.append(f"{share} were dropped because of missing values in {listed(counts)}; by group in the table")
-    for name in sensitive:
-        labels, codes = labels_of(frame[name])
+    for name, role in named.items():
+        labels, codes = labels_of(frame[name], role)
         kept = np.bincount(codes[rows] + 1, minlength=len(labels) + 1)
         if len(there := labels[kept[1:] > 0]) < 2:
             only = f"one group only, {str(there[0])!r}" if len(there) else "no group"
             after = " after rows with missing values were dropped" if len(rows) < n else ""
-            raise GroupError(f"sensitive column {name!r} has {only}{after}; needed are two. Choose another column.")
+            raise GroupError(f"{role} {name!r} has {only}{after}; needed are two. Choose another column.")
         if len(rows) < n:
             lost = np.bincount(codes + 1, minlength=len(labels) + 1) - kept
             dropped[name] = dict(zip(labels.tolist(), lost[1:].tolist(), strict=True))
@@ -95,7 +97,7 @@ def used_rows(
         groups[name] = names[found][order], np.argsort(order)[at].astype(np.int16)
     mostly = []
     if rule != "drop":
-        filled = {name: count for name, count in counts.items() if name not in sensitive}
+        filled = {name: count for name, count in counts.items() if name not in named}
         mostly = [f"{name!r} misses {k / n:.0%} of its cells" for name, k in counts.items() if k > MOSTLY_MISSING * n]
         if filled:
             more = "; a further feature says which cells these are" if rule == "indicator" else ""

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import sys
 import tempfile
 import warnings
@@ -23,10 +24,10 @@ KERNEL = "evenspan"
 ARGV = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--log-level=CRITICAL"]
 
 
-def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False, table: str = "") -> None:
+def run(parameters: Mapping[str, Any], folder: Path, *, overwrite=False, table: str = "", beside: Path | None = None):
     """Execute the notebook with parameters and leave everything it writes in ``folder``, or nothing.
 
-    What evenspan raises in it is raised here; the table, whose path is relative to ``folder``, is called ``table``.
+    What it raises is raised here. The table, relative to ``folder``, is called ``table``; ``beside`` is copied there.
     """
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
         raise ConfigurationError(
@@ -40,6 +41,8 @@ def run(parameters: Mapping[str, Any], folder: Path, *, overwrite: bool = False,
     logging.getLogger("papermill").setLevel(logging.ERROR)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell that an interrupted kernel is gone
     with atomic_output(folder, overwrite=overwrite) as stage, tempfile.TemporaryDirectory() as room:
+        if beside:
+            shutil.copy(beside, stage)
         spec = Path(room) / "kernels" / KERNEL / "kernel.json"
         spec.parent.mkdir(parents=True)
         spec.write_text(json.dumps({"argv": ARGV, "display_name": "Python 3", "language": "python"}))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.errors import ConfigurationError
 
-SETTINGS, REPORT, NOTEBOOK = "settings.json", "report.html", "audit.ipynb"
+SETTINGS, REPORT, NOTEBOOK, EXAMPLE_TABLE = "settings.json", "report.html", "audit.ipynb", "people.csv"
 
 
 @contextlib.contextmanager
@@ -38,7 +38,7 @@ def atomic_output(folder: Path, *, overwrite: bool = False) -> Iterator[Path]:
         for name in [*names, SETTINGS]:
             (folder / name).parent.mkdir(exist_ok=True)
             (stage / name).replace(folder / name)
-        for name in earlier.difference(names, {NOTEBOOK}):
+        for name in earlier.difference(names, {NOTEBOOK, EXAMPLE_TABLE}):
             (folder / name).unlink(missing_ok=True)
     finally:
         for left in folder.parent.iterdir():  # also what a kernel that was ended left beside its own folder

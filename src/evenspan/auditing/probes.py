@@ -11,6 +11,7 @@ simultaneous over all of them: none of those that were tried is stronger than it
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 
 import numpy as np
 
@@ -87,13 +88,9 @@ def _attacked(deals: list[tuple[tuple, tuple]]) -> Iterator[Row]:
         mine = [auc_row(f"{name} AUC", scored == one, scores[:, read.index(one)], w, one, tests) for one in asked]
         if len(asked) > 1:
             yield from (replace(one, note="This group against all others.") for one in mine)
-        yield replace(max(mine, key=_value), group="", note=note)
+        yield replace(max(mine, key=attrgetter("value")), group="", note=note)
         areas += mine
-    best = max(areas, key=_value)
+    best = max(areas, key=attrgetter("value"))
     of = best.metric.removesuffix(" AUC") + (f", {best.group}" if len(asked) > 1 else "")
     told = " ".join(filter(None, (f"Strongest attacker: {of}.", note)))
     yield replace(best, metric="group AUC", high=max(one.high for one in areas), group="", note=told)
-
-
-def _value(row: Row) -> float:
-    return row.value

@@ -16,13 +16,19 @@ from ..core.estimator import SubspaceEstimator
 from ..core.inputs import require_generator
 from ..core.options import whole
 from .analyse import FRONTIER_COLUMNS, Analysis, analyse, compared_groups
+from .clusters import clusters_sentence
 from .columns import MISSING_CODES
 from .fitting import PCA, chosen_methods
+from .given import given_sentence
+from .output_folder import EXAMPLE_TABLE
 from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
 from .sample import Sample, options, read_sample, silent
 
 #: Samples for the intervals at most; 1,000 are usual.
 MAX_DRAWS = 100_000
+#: What ``audit_example`` asks of this table: few methods, so that it takes seconds.
+PEOPLE = Path(__file__).with_name(EXAMPLE_TABLE)
+EXAMPLE = {"sensitive": ["sex"], "target": "hired", "methods": ["Min-max loss", "Min-max error", "Fair PCA", "LEACE"]}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +68,9 @@ class Audit:
     @property
     def sentences(self) -> list[str]:
         """The answers, a line each."""
-        return [one.sentence for found in self.recommendation.values() for one in found.values()]
+        told = [one.sentence for found in self.recommendation.values() for one in found.values()]
+        told += [given_sentence(found) for found in self.analyses.values() if self.sample.given]
+        return told + [clusters_sentence(found.clusters) for found in self.analyses.values() if self.sample.clusters]
 
     def pipeline(
         self, method: str | None = None, k: int | None = None, attribute: str | None = None, concern: str | None = None
@@ -157,6 +165,8 @@ def audit(
     exclude=(),
     keep=(),
     missing_codes=(),
+    clusters: str | None = None,
+    representation=None,
     decimal: str | None = None,
     thousands: str | None = None,
     skip_rows: int = 0,
@@ -214,6 +224,12 @@ def audit(
     missing_codes : list, or dict of lists by column
         What stands for no answer, such as ``[-999, 99]`` or ``{"trust": [8, 9]}``: these cells are missing, here and in
         new rows. Likely codes are named in ``sample.warnings``, and never taken for missing by themselves.
+    clusters : str, optional
+        A column of clusters that somebody has, from 2 to 50; never a feature. The report says who is in which, which
+        differ from all rows beyond chance, and what a fair clustering costs.
+    representation : array-like of shape (n, m), DataFrame, str or Path, optional
+        A representation that somebody has, or a .npy or .parquet file of it: finite numbers, in the order of the rows
+        of the table. It stands beside the methods as "given representation".
     decimal : {".", ","}, optional
         How decimals are written in texts; a column becomes numbers if there is one reading of it, unless given.
     thousands : {",", ".", " ", "'"}, optional
@@ -281,6 +297,7 @@ def audit(
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
         "k": None if asked is None else list(asked), "methods": list(names), "exclude": list(exclude),
         "keep": list(keep), "random_state": random_state if isinstance(random_state, Integral) else None,
+        "representation": str(representation) if isinstance(representation, str | Path) else None,
         "warnings": [*sample.warnings, *filter(None, [ask_target(sample)])],
     }  # fmt: skip
     answers = {one: {concern: recommend(seen, concern) for concern in CONCERNS} for one, seen in found.items()}
@@ -298,6 +315,8 @@ def audit(
         "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
         "recommendation": pd.DataFrame(lines),
     }  # fmt: skip
+    if clusters is not None:
+        tables["clusters"] = pd.concat([seen.clusters for seen in found.values()], ignore_index=True)
     recommended = {one: {name: every[name] for name in concerns} for one, every in answers.items()}
     estimators = {
         (one, *key): fit.estimator
@@ -308,6 +327,11 @@ def audit(
     return Audit(sample, names, settings, tables, recommended, estimators, found)
 
 
+def audit_example() -> Audit:
+    """The audit of ``people.csv``, which comes along: 400 people who do not exist, with random numbers for features."""
+    return audit(PEOPLE, **EXAMPLE)
+
+
 def _line(stage: str, done: float, total: float | None) -> None:
     if not done:
         print(stage, file=sys.stderr, flush=True)
@@ -315,7 +339,7 @@ def _line(stage: str, done: float, total: float | None) -> None:
 
 def require_arguments(
     *, concern, n_boot, random_state, methods, k, decimal=None, thousands=None, skip_rows=0, header=None,
-    standardize=True, missing_codes=(), **columns,
+    standardize=True, missing_codes=(), representation=None, **columns,
 ):  # fmt: skip
     """Refuse what no table can be audited with; the numbers of components that were asked for, or None."""
     require_concern(concern)

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
 from ..core.accumulator import MomentAccumulator
+from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ConfigurationError, DataError
 from ..core.inputs import require_generator, require_memory
 from ..core.moments import GroupMoments
@@ -18,8 +19,8 @@ from .association import columns_table, sentences
 from .columns import no_such_column, target_of, target_values, use_of, weights_of
 from .doubts import doubts
 from .encode import TableEncoder, codes_of, encode, with_fills
-from .groups import PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
-from .read import Table, open_table
+from .groups import CLUSTERS, PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
+from .read import Table, open_table, read_representation
 
 #: Names that a column gets which has none, in ``read`` or by pandas.
 UNNAMED = re.compile(r"Unnamed: .*|column \d+")
@@ -43,7 +44,7 @@ class Points:
     """Some rows of the encoded table, drawn at random, with their groups."""
 
     X: np.ndarray  # (n, d), in final units
-    groups: pd.DataFrame  # one column of labels (text) for each attribute, named as the attribute
+    groups: pd.DataFrame  # one column of labels (text) for each attribute, named as the attribute; CLUSTERS
     y: np.ndarray | None = None  # the target: float64 if it is a number, text if it is a category
     w: np.ndarray = None  # (n,) weights, of mean 1 over all rows that are used; ones unless given
 
@@ -75,6 +76,8 @@ class Sample:
     # By part, then attribute: labels have the fields block, attribute; with weights counts are their sums.
     blocked: Mapping[str, Mapping[str, GroupMoments]]
     points: Mapping[str, Points]  # by part
+    clusters: Mapping[str, ClusterCounts] = field(default_factory=dict)  # by attribute, of all rows; empty without
+    given: "Sample | None" = None  # the same for a given representation of the rows in place of the features
     notes: tuple[str, ...] = ()  # what was done to the data, in sentences
     warnings: tuple[str, ...] = ()  # said first in the report and at the end in the terminal: something may be amiss
 
@@ -97,7 +100,8 @@ class Sample:
 def read_sample(
     table, *, sensitive, target: str | None = None, weights: str | None = None, missing: str = "error",
     intersections: bool = False, standardize: bool = True, holdout: float = 0.33, exclude=(), keep=(),
-    n_blocks: int = 100, max_points: int = 20_000, min_group: int = 30, random_state=0, tell: Tell = silent, **reading,
+    n_blocks: int = 100, max_points: int = 20_000, min_group: int = 30, random_state=0, tell: Tell = silent,
+    clusters: str | None = None, representation=None, **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
@@ -106,28 +110,32 @@ def read_sample(
     rng = require_generator(random_state)
     tell("reading the table", 0, None)
     table = open_table(table, **reading)
-    sensitive, exclude, keep = options(
-        table, sensitive, target, exclude, keep, missing, holdout, intersections, weights
-    )
+    given = sensitive, target, exclude, keep, missing, holdout, intersections, weights, clusters
+    sensitive, exclude, keep = options(table, *given)
     frame, uses = table.frame, {}
     w = np.ones(len(frame)) if weights is None else weights_of(frame[weights])
+    # A given representation stands behind the features in every row, until moments and points are complete.
+    E = np.empty((len(frame), 0)) if representation is None else read_representation(representation, len(frame))
     if unweighted := int((w == 0).sum(axis=0)):
-        frame, w = frame.iloc[np.flatnonzero(w)], w[w > 0]
-    features = [name for name in table.columns if name not in {*sensitive, *exclude, target, weights}]
+        frame, E, w = frame.iloc[np.flatnonzero(w)], E[w > 0], w[w > 0]
+    features = [name for name in table.columns if name not in {*sensitive, *exclude, target, weights, clusters}]
     for j, name in enumerate(table.columns):
         tell("reading the columns", j, len(table.columns))
         index = bool(UNNAMED.fullmatch(name)) and (j == 0 or name.startswith("Unnamed"))
         uses[name] = use_of(frame[name], keep=name in keep, index=index, feature=name in features)
     if target is not None:
         uses[target] = target_of(uses[target], frame[target])
+    uses |= {clusters: replace(uses[clusters], used="clusters", note="")} if clusters else {}
     codes = codes_of([uses[name] for name in features], missing)
-    d = sum(len(code.features) for code in codes)
-    rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing)
+    width = sum(len(code.features) for code in codes)
+    d = width + E.shape[1]
+    rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing, clusters)
     w = w[rows] / w[rows].mean(axis=0)
     if weights is not None:
         worth = f"{len(rows):,} rows are worth {effective_size(w):,.0f} of equal weight (effective sample size)"
         notes.append(f"rows count by their weights in {weights!r}: {worth}")
         notes += [f"{unweighted:,} rows of weight 0 were left out"] * bool(unweighted)
+    clustered = groups.pop(clusters) if clusters else ()
     split_rng, block_rng, point_rng = rng.spawn(3)
     part = parts_of_rows(groups, holdout, split_rng)
     groups |= intersection(groups) if intersections else {}
@@ -147,11 +155,12 @@ def read_sample(
 
     sums = {(i, name): MomentAccumulator() for i in range(len(PARTS)) for name in groups}
     points = [[] for _ in PARTS]
-    names, step = tuple(name for code in codes for name in code.features), max(BATCH_ENTRIES // d, 256)
+    names = [*(name for code in codes for name in code.features), *(f"{j} (given)" for j in range(d - width))]
+    step = max(BATCH_ENTRIES // d, 256)
     for start in range(0, len(rows), step):
         tell("reading the rows", start, len(rows))
         at = slice(start, min(start + step, len(rows)))
-        X = encode(codes, frame.iloc[rows[at]], row=int(rows[start]))
+        X = np.hstack([encode(codes, frame.iloc[rows[at]], row=int(rows[start])), E[rows[at]]])
         for i in range(len(PARTS)):
             inside = part[at] == i
             Z = pd.DataFrame(X[inside], columns=names, copy=False)
@@ -161,22 +170,24 @@ def read_sample(
                     sums[i, name].add(Z, two, None if weights is None else w[at][inside])
             points[i].append(X[inside & chosen[at]])
     moments = {key: GroupMoments(*sums.pop(key).result()) for key in list(sums)}
+    beside = {key: one.select(range(width, d)) for key, one in moments.items()} if width < d else {}
+    moments = {key: one.select(range(width)) for key, one in moments.items()} if width < d else moments
     reference = moments[0, sensitive[0]].pooled()
     if standardize:
         moments = {key: moments[key].standardised(reference) for key in moments}
 
-    left_out = tuple(name for name in (*sensitive, target, weights, *exclude) if name)
+    left_out = tuple(name for name in (*sensitive, target, weights, clusters, *exclude) if name)
     rule = "error" if missing == "drop" else missing
     encoder = TableEncoder(missing=rule, standardize=standardize, exclude=left_out, keep=tuple(keep))
     encoder.set_params(missing_codes=reading.get("missing_codes", ()))
     encoder._learnt([uses[name] for name in features], codes, reference.mean, reference.scale(), table.columns)
-    drawn = {}
+    drawn, named = {}, groups | ({CLUSTERS: clustered} if clusters else {})
     for i, what in enumerate(PARTS):
         some = chosen & (part == i)
-        names_of = pd.DataFrame({name: labels[code[some]] for name, (labels, code) in groups.items()})
-        X = (np.concatenate(points[i]) - encoder.mean_) / encoder.scale_
+        names_of = pd.DataFrame({name: labels[code[some]] for name, (labels, code) in named.items()})
+        X = np.concatenate(points[i])
         y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
-        drawn[what] = Points(X, names_of, y, w[some])
+        drawn[what] = Points((X[:, :width] - encoder.mean_) / encoder.scale_, names_of, y, w[some])
     warnings = [
         f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
         for use in (uses[name] for name in features)
@@ -187,23 +198,30 @@ def read_sample(
     warnings = [*table.doubts, *doubts(frame, uses, features, labels), *warnings]
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
     columns, found = columns_table(uses, features, target, weights, frame.iloc[rows[chosen]], of_drawn, w[chosen])
-    return Sample(
+    sample = Sample(
         name=table.name, n_rows=len(table.frame), n_used=len(rows), columns=columns,
         groups=groups_table(groups, part, dropped, min_group, None if weights is None else w),
         encoder=encoder, attributes=tuple(groups), target=target,
         blocked={what: {name: moments[i, name] for name in groups} for i, what in enumerate(PARTS)}, points=drawn,
+        clusters={name: ClusterCounts.from_codes(*own, *clustered) for name, own in groups.items() if clusters},
         notes=sentences([*warnings, *table.notes, *notes, *found]),
         warnings=sentences(warnings),
     )  # fmt: skip
+    blocked = {what: {name: beside[i, name] for name in groups if beside} for i, what in enumerate(PARTS)}
+    own = {what: replace(drawn[what], X=np.concatenate(points[i])[:, width:]) for i, what in enumerate(PARTS)}
+    return replace(sample, given=replace(sample, blocked=blocked, points=own) if beside else None)
 
 
 def options(
-    table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections, weights=None
+    table: Table | None, sensitive, target, exclude, keep, missing, holdout, intersections, weights=None, clusters=None
 ) -> list[list[str]]:
     """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
-    targets, weights = ([] if one is None else [one] for one in (target, weights))
-    roles = {"sensitive": sensitive, "target": targets, "weights": weights, "exclude": exclude, "keep": keep}
+    targets, weights, clusters = ([] if one is None else [one] for one in (target, weights, clusters))
+    roles = {
+        "sensitive": sensitive, "target": targets, "weights": weights, "clusters": clusters, "exclude": exclude,
+        "keep": keep,
+    }  # fmt: skip
     taken: dict[str, str] = {}
     for role, columns in roles.items():
         for name in columns:

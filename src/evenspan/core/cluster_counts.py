@@ -65,6 +65,11 @@ class ClusterCounts:
             if places.dtype.kind not in "iu" or places.min(initial=0) < 0 or places.max(initial=0) >= n_clusters:
                 seen = first_few(map(str, np.unique(places)))
                 raise GroupError(f"cluster labels must be whole numbers from 0 to {n_clusters - 1}; seen were {seen}.")
+        return cls.from_codes(labels, codes, clusters, places)
+
+    @classmethod
+    def from_codes(cls, labels, codes, clusters, places) -> "ClusterCounts":
+        """Count rows by the positions (n,) of their group among the labels and of their cluster among the clusters."""
         return cls(labels, clusters, tally(codes, places, len(labels), len(clusters)))
 
     def __add__(self, other: "ClusterCounts") -> "ClusterCounts":

@@ -160,6 +160,25 @@ def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
     require_range(np.array([float(n)]), means[None], squares[None], X, names)
 
 
+def matrix(X, name: str = "X") -> np.ndarray:
+    """All of X (n, d) as float64: an array, a data frame, or the path of a .npy or .parquet file.
+
+    DataError, which begins with ``name``, unless these are finite numbers, and those that ``require_range`` lets pass.
+    """
+    try:
+        if isinstance(X, str | Path):
+            name = f"{name} ({Path(X).name})"
+            X = {".npy": np.load, ".parquet": pd.read_parquet}[Path(X).suffix.lower()](X)
+        n, _, rows = row_blocks(X)
+        found = rows(0, n).astype(np.float64)
+        require_points(found, feature_names(X))
+    except KeyError as error:
+        raise DataError(f"{name} has the ending {error}; needed is .npy or .parquet. Save it so.") from error
+    except Exception as error:  # damaged bytes make readers raise almost anything
+        raise DataError(f"{name} cannot be used ({type(error).__name__}): {str(error)[:400]}") from error
+    return found
+
+
 def rows_of(table, start: int, stop: int):
     """Rows ``start:stop`` of an array, data frame, series, list or data set on disk."""
     if sparse.issparse(table):

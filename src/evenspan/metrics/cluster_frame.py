@@ -1,11 +1,16 @@
 """ClusterFrame: how fair a clustering is, by group and by cluster, as GroupFrame says it of a representation."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
-from scipy.stats import entropy
+from scipy.stats import binomtest, entropy, random_table
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
+from ..core.inputs import require_generator
+from ..core.options import whole
 from .group_frame import label_index
 
 
@@ -35,10 +40,10 @@ class ClusterFrame:
     f          4     0.88      0.08
     m          2     1.09      0.17
     >>> frame.by_cluster.round(2)  # doctest: +NORMALIZE_WHITESPACE
-             count  balance  entropy
+             count  balance  entropy  distance
     cluster
-    0            4     0.33     0.88
-    1            2     1.00     1.09
+    0            4     0.33     0.88      0.08
+    1            2     1.00     1.09      0.17
     >>> frame.overall.round(2).to_dict()
     {'balance': 0.33, 'MNCE': 0.88, 'regulariser': 3.5, 'fair gap': 0.06, 'clusters': 2.0, 'empty clusters': 0.0}
     """
@@ -85,16 +90,37 @@ class ClusterFrame:
         r"""One row for each cluster.
 
         ``count``; ``balance``, the rarest group over the most frequent one; ``entropy`` of its groups,
-        :math:`H(n_{\cdot k} / n_k)`, over that of all rows. An empty cluster has neither.
+        :math:`H(n_{\cdot k} / n_k)`, over that of all rows; ``distance``,
+        :math:`\frac12 \sum_j |n_{jk} / n_k - n_j / n|`, the share of its rows that would have to be others for it to
+        have the groups as all rows have them. An empty cluster has none of these.
         """
-        table, overall = self.counts.counts.astype(float), float(entropy(self.counts.group_sizes))
+        table, sizes = self.counts.counts.astype(float), self.counts.group_sizes
+        overall, shares = float(entropy(sizes)), sizes[:, None] / self.counts.n
         table[:, self.counts.sizes == 0] = np.nan
         found = {
             "count": self.counts.sizes,
             "balance": table.min(axis=0) / table.max(axis=0),
             "entropy": entropy(table) / overall if overall else np.nan,
+            "distance": 0.5 * np.abs(table / self.counts.sizes.clip(1) - shares).sum(axis=0),
         }
         return pd.DataFrame(found, index=pd.Index(self.counts.clusters.tolist(), name="cluster"))
+
+    @property
+    def shares(self) -> pd.DataFrame:
+        """One row for each cluster with rows and each group: ``count``, and ``share`` of the cluster, with its 95 %
+        interval by Wilson, ``low`` to ``high``."""
+        pairs = [(k, j) for k in np.flatnonzero(self.counts.sizes) for j in range(len(self.counts.labels))]
+        hits = [binomtest(int(self.counts.counts[j, k]), int(self.counts.sizes[k])) for k, j in pairs]
+        ends = [one.proportion_ci(0.95, method="wilson") for one in hits]
+        found = {
+            "cluster": [self.counts.clusters[k] for k, _ in pairs],
+            "group": [self.counts.labels[j] for _, j in pairs],
+            "count": [one.k for one in hits],
+            "share": [one.statistic for one in hits],
+            "low": [one.low for one in ends],
+            "high": [one.high for one in ends],
+        }
+        return pd.DataFrame(found)
 
     @property
     def overall(self) -> pd.Series:
@@ -109,3 +135,15 @@ class ClusterFrame:
             "empty clusters": float(len(counts.clusters) - filled),
         }
         return pd.Series(found)
+
+    def by_chance(self, n_draws: int = 1000, random_state=None) -> Iterator["ClusterFrame"]:
+        """What chance gives: frames of as large groups and clusters, the rows dealt to the clusters at random.
+
+        >>> frame = ClusterFrame.from_labels([0, 0, 0, 0, 1, 1], sensitive_features=["f", "f", "f", "m", "f", "m"])
+        >>> {float(one.overall["balance"]) for one in frame.by_chance(50, random_state=0)} == {0.0, 1 / 3}
+        True
+        """
+        counts, rng = self.counts, require_generator(random_state)
+        dealt = random_table(counts.group_sizes, counts.sizes, seed=rng)
+        for table in dealt.rvs(whole(1).require("n_draws", n_draws)):
+            yield ClusterFrame(replace(counts, counts=table.astype(np.int64)))

@@ -58,6 +58,26 @@ def linear_map(fitted) -> FairSubspace | LinearMap:
     return LinearMap(subspace.V, components.T, subspace.mean, subspace.scale)
 
 
+def way_back(X: np.ndarray, E: np.ndarray, new: tuple[np.ndarray, np.ndarray], tol: float = 1e-4) -> LinearMap | None:
+    """From X (n, d) to a representation E (n, m) and back by least squares; None unless E is a linear map of X.
+
+    It is one if on ``new`` rows of both the distance from the map is at most ``tol`` times the spread of E.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(40, 3))
+    >>> E = X[:, :2] + X[:, 2:]
+    >>> way_back(X[:20], E[:20], (X[20:], E[20:])).V.shape, way_back(X[:20], E[:20] ** 2, (X[20:], E[20:] ** 2))
+    ((3, 2), None)
+    """
+    mean, centre = X.mean(axis=0), E.mean(axis=0)
+    there = np.linalg.lstsq(X - mean, E - centre)[0]
+    if np.linalg.norm(new[1] - centre - (new[0] - mean) @ there) > tol * np.linalg.norm(new[1] - centre):
+        return None
+    Q, R = np.linalg.qr(np.linalg.lstsq(E - centre, X - mean)[0].T)
+    return LinearMap(Q, there @ R.T, mean)
+
+
 def map_errors(moments: GroupMoments, answer: FairSubspace | LinearMap) -> np.ndarray:
     r"""Mean squared reconstruction errors :math:`\frac{1}{n_g} \sum_{i \in g} \lVert x_i - \hat x_i \rVert^2`, (G,)."""
     if isinstance(answer, FairSubspace):

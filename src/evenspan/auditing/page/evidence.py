@@ -5,6 +5,7 @@ import pandas as pd
 from ...methods import METHODS
 from ...metrics import ATTACKERS
 from ..fitting import PCA
+from ..given import GIVEN
 from ..groups import HELD_OUT, TRAINING
 from ..recommend import CONCERNS, COSTS
 from .blocks import Cell, Table, number, words
@@ -32,6 +33,7 @@ class View:
         self.groups = groups[groups["attribute"].isin([attribute, ""])].replace({"group": {"": "all rows"}})
         self.small = [one for one in self.groups["group"][self.groups["small"]] if one not in self.found.left_out]
         self.row, self.methods = self.found.row, list(self.found.evaluations[HELD_OUT])
+        self.given = [GIVEN] if audit.sample.given else []
         self.labels = self.found.labels
         self.recommended = [one.method for one in self.answers.values() if one.method]
         self.advised = [name for name in dict.fromkeys(self.recommended) if name != PCA]
@@ -91,15 +93,17 @@ def under_pca(view: View) -> Table:
 def side_by_side(view: View) -> Table:
     """All methods at one number of components on held-out rows."""
     caption = f"All methods for {view.name} with k = {view.k}, on held-out rows; recommended ones are shaded"
-    found = _grid(view, caption, "method", ALL_ROWS, [(name, name, "") for name in view.methods], view.recommended)
-    rows = [[row[0], words(METHODS[row[0].text].equalises), *row[1:]] for row in found.rows]
+    lines = [(name, name, "") for name in view.methods + view.given]
+    found = _grid(view, caption, "method", ALL_ROWS, lines, view.recommended)
+    made = [words(METHODS[name].equalises if name in METHODS else "") for name, *_ in lines]
+    rows = [[row[0], one, *row[1:]] for row, one in zip(found.rows, made, strict=True)]
     return found._replace(columns=["method", "equalises", *found.columns[1:]], rows=rows)
 
 
 def decisions(view: View) -> Table:
     """What one classifier of the target does to every group, on PCA and what is recommended (or matches means)."""
     others = view.recommended or [name for name in view.methods if METHODS[name].equalises == "means"][:1]
-    pairs = [(method, label) for method in dict.fromkeys([PCA, *others]) for label in ("", *view.labels)]
+    pairs = [(method, label) for method in dict.fromkeys([PCA, *others, *view.given]) for label in ("", *view.labels)]
     lines = [(f"{method}, {label or 'all rows'}", method, label) for method, label in pairs]
     caption = f"One classifier of {view.audit.settings['target']}, by group of {view.name}, on held-out rows"
     return _grid(view, caption, "representation, rows", DECISIONS, lines)

@@ -131,18 +131,18 @@ def _groups(view: View) -> Drawn:
 
 def _effects(view: View) -> Drawn:
     concerns = [name for name in view.answers if view.row(CONCERNS[name].effect) is not None]
-    look, told = styles_of(view.methods), []
-    figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(view.methods)), len(concerns))
+    look, told = styles_of(view.methods + view.given), []
+    figure, panels = _figure(0.5 + len(concerns) * (0.75 + 0.2 * len(look)), len(concerns))
     for axes, concern in zip(panels, concerns, strict=True):
         metric = CONCERNS[concern].effect
-        rows = {method: row for method in view.methods if (row := view.row(metric, method)) is not None}
+        rows = {method: row for method in look if (row := view.row(metric, method)) is not None}
         for method, row in rows.items():
-            at = view.methods.index(method)
+            at = list(look).index(method)
             axes.plot([row["low"], row["high"]], [at, at], color=look[method].colour, linewidth=1.6)
             axes.plot(row["value"], at, linestyle="", markersize=7, **look[method].mark())
         axes.axvline(rows[PCA]["noise_q95"], color="#555555", linestyle="--", linewidth=1.1)
-        axes.set(title=f"{concern}: {metric}", ylim=(len(view.methods) - 0.4, -0.6))
-        axes.set_yticks(range(len(view.methods)), view.methods, fontsize="small")
+        axes.set(title=f"{concern}: {metric}", ylim=(len(look) - 0.4, -0.6))
+        axes.set_yticks(range(len(look)), list(look), fontsize="small")
         best = min(rows, key=lambda method: rows[method]["value"])
         pca, least = (plain(rows[method]["value"]) for method in (PCA, best))
         told.append(f"The {metric} is {pca} under PCA, smallest under {best}: {least}.")
