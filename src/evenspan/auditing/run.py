@@ -328,7 +328,12 @@ def audit(
 
 
 def audit_example() -> Audit:
-    """The audit of ``people.csv``, which comes along: 400 people who do not exist, with random numbers for features."""
+    """The audit of ``people.csv``, which comes along: 400 people who do not exist, with random numbers for features.
+
+    Returns
+    -------
+    Audit
+    """
     return audit(PEOPLE, **EXAMPLE)
 
 

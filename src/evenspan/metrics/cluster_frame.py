@@ -107,8 +107,10 @@ class ClusterFrame:
 
     @property
     def shares(self) -> pd.DataFrame:
-        """One row for each cluster with rows and each group: ``count``, and ``share`` of the cluster, with its 95 %
-        interval by Wilson, ``low`` to ``high``."""
+        """One row for each cluster with rows and each group: ``count``, and ``share`` of the cluster with its interval.
+
+        ``low`` to ``high`` is that of Wilson, 95 %.
+        """
         pairs = [(k, j) for k in np.flatnonzero(self.counts.sizes) for j in range(len(self.counts.labels))]
         hits = [binomtest(int(self.counts.counts[j, k]), int(self.counts.sizes[k])) for k, j in pairs]
         ends = [one.proportion_ci(0.95, method="wilson") for one in hits]
@@ -139,6 +141,19 @@ class ClusterFrame:
     def by_chance(self, n_draws: int = 1000, random_state=None) -> Iterator["ClusterFrame"]:
         """What chance gives: frames of as large groups and clusters, the rows dealt to the clusters at random.
 
+        Parameters
+        ----------
+        n_draws : int
+            How many frames are drawn.
+        random_state : None, int or Generator
+            Decides them.
+
+        Yields
+        ------
+        ClusterFrame
+
+        Examples
+        --------
         >>> frame = ClusterFrame.from_labels([0, 0, 0, 0, 1, 1], sensitive_features=["f", "f", "f", "m", "f", "m"])
         >>> {float(one.overall["balance"]) for one in frame.by_chance(50, random_state=0)} == {0.0, 1 / 3}
         True
