@@ -27,7 +27,7 @@ def clusters_table(sample: Sample, attribute: str, labels: list[str], n_boot: in
     at = np.isin(counts.labels.astype(str), labels)
     there = counts.counts[at].any(axis=0)
     frame = ClusterFrame(ClusterCounts(counts.labels[at], counts.clusters[there], counts.counts[at][:, there]))
-    chance = list(frame.by_chance(n_boot, (seed, 5)))
+    chance = frame.by_chance(n_boot, (seed, 5))
     null = simultaneous(np.array([one.by_cluster["distance"] for one in chance]))
     each = frame.by_cluster.reset_index().assign(null_quantile=null)
     each["note"] = np.where(each["distance"] > null * (1.0 + 1e-9), DIFFERS, "")  # equal ones are rounded

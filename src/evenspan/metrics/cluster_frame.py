@@ -1,6 +1,5 @@
 """ClusterFrame: how fair a clustering is, by group and by cluster, as GroupFrame says it of a representation."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -107,8 +106,10 @@ class ClusterFrame:
 
     @property
     def shares(self) -> pd.DataFrame:
-        """One row for each cluster with rows and each group: ``count``, and ``share`` of the cluster, with its 95 %
-        interval by Wilson, ``low`` to ``high``."""
+        """One row for each cluster with rows and each group.
+
+        ``count``; ``share`` of the cluster's rows, with its 95 % interval by Wilson, ``low`` to ``high``.
+        """
         pairs = [(k, j) for k in np.flatnonzero(self.counts.sizes) for j in range(len(self.counts.labels))]
         hits = [binomtest(int(self.counts.counts[j, k]), int(self.counts.sizes[k])) for k, j in pairs]
         ends = [one.proportion_ci(0.95, method="wilson") for one in hits]
@@ -136,7 +137,7 @@ class ClusterFrame:
         }
         return pd.Series(found)
 
-    def by_chance(self, n_draws: int = 1000, random_state=None) -> Iterator["ClusterFrame"]:
+    def by_chance(self, n_draws: int = 1000, random_state=None) -> list["ClusterFrame"]:
         """What chance gives: frames of as large groups and clusters, the rows dealt to the clusters at random.
 
         >>> frame = ClusterFrame.from_labels([0, 0, 0, 0, 1, 1], sensitive_features=["f", "f", "f", "m", "f", "m"])
@@ -145,5 +146,5 @@ class ClusterFrame:
         """
         counts, rng = self.counts, require_generator(random_state)
         dealt = random_table(counts.group_sizes, counts.sizes, seed=rng)
-        for table in dealt.rvs(whole(1).require("n_draws", n_draws)):
-            yield ClusterFrame(replace(counts, counts=table.astype(np.int64)))
+        tables = dealt.rvs(whole(1).require("n_draws", n_draws)).astype(np.int64)
+        return [ClusterFrame(replace(counts, counts=table)) for table in tables]
