@@ -260,14 +260,14 @@ def audit(
     --------
     >>> import numpy as np, pandas as pd
     >>> rng = np.random.default_rng(0)
-    >>> table = pd.DataFrame(rng.normal(size=(500, 4)) * [3.0, 2.0, 1.0, 0.5], columns=list("abcd"))
-    >>> table["team"] = ["red"] * 300 + ["blue"] * 200
-    >>> table.loc[300:, "a"] += 4.0
+    >>> table = pd.DataFrame(rng.normal(size=(1500, 4)) * [3.0, 2.0, 1.0, 0.5], columns=list("abcd"))
+    >>> table["team"] = ["red"] * 900 + ["blue"] * 600
+    >>> table.loc[900:, "a"] += 4.0
     >>> found = audit(table, sensitive="team", k=2, methods=["Fair PCA"], concern="means", n_boot=100)
     >>> found.recommendation["team"]["means"].method
     'Fair PCA'
     >>> found.pipeline().transform(table).shape
-    (500, 2)
+    (1500, 2)
     """
     given = {name: value for name, value in locals().items() if name not in ("table", "progress")}
     asked = require_arguments(**given)
