@@ -10,7 +10,7 @@ import pandas as pd
 from ..core.accumulator import MomentAccumulator
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ConfigurationError, DataError
-from ..core.inputs import require_generator, require_memory
+from ..core.inputs import as_representation, require_generator, require_memory
 from ..core.moments import GroupMoments
 from ..core.options import number, one_of
 from ..metrics.bootstrap import assign_blocks
@@ -19,7 +19,7 @@ from .columns import no_such_column, target_of, target_values, use_of
 from .doubts import doubts
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import CLUSTERS, PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
-from .read import Table, open_table, read_representation
+from .read import Table, open_table
 
 #: Names that a column gets which has none, in ``read`` or by pandas.
 UNNAMED = re.compile(r"Unnamed: .*|column \d+")
@@ -117,7 +117,7 @@ def read_sample(
     uses |= {clusters: replace(uses[clusters], used="clusters", note="")} if clusters else {}
     codes = codes_of([uses[name] for name in features], missing)
     # A given representation stands behind the features in every row, until moments and points are complete.
-    E = np.empty((len(frame), 0)) if representation is None else read_representation(representation, len(frame))
+    E = np.empty((len(frame), 0)) if representation is None else as_representation(representation, len(frame))
     width = sum(len(code.features) for code in codes)
     d = width + E.shape[1]
     rows, groups, dropped, notes, mostly = used_rows(frame, uses, sensitive, codes, target, missing, clusters)
