@@ -197,7 +197,7 @@ def test_missing_clusters_follow_the_rule_for_missing_values(table):
         ({"representation": np.eye(5)}, "the representation has 5 rows; needed is one for each of the 600"),
         ({"representation": np.full((N, 2), np.nan)}, "the representation cannot be used"),
         ({"representation": np.ones(N)}, "1 dimension"),
-        ({"representation": np.full((N, 2), 3.0)}, "600 rows, all the same; needed is one for each of the 600"),
+        ({"representation": np.full((N, 2), 0.1)}, "600 rows, all the same; needed is one for each of the 600"),
         ({"representation": pd.DataFrame({"a": ["x"] * N})}, "not numeric"),
         ({"representation": "none.npy"}, r"none.npy\) cannot be used \(FileNotFoundError"),
         ({"representation": "none.csv"}, "ending '.csv'; needed is .npy or .parquet"),

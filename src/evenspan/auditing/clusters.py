@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from ..clustering.costs import fair_costs
-from ..core.cluster_counts import ClusterCounts
 from ..metrics import ClusterFrame
 from .evaluation import LEVEL, simultaneous
 from .groups import CLUSTERS
@@ -23,11 +22,8 @@ def clusters_table(sample: Sample, attribute: str, labels: list[str], n_boot: in
     A cluster whose distance exceeds its ``null_quantile`` differs: in one of twenty deals at random any does. 95 % of
     these have at least the balance and the MNCE of the line "dealt at random". Costs are of at most ``ROWS`` rows.
     """
-    counts = sample.clusters[attribute]
-    at = np.isin(counts.labels.astype(str), labels)
-    there = counts.counts[at].any(axis=0)
-    frame = ClusterFrame(ClusterCounts(counts.labels[at], counts.clusters[there], counts.counts[at][:, there]))
-    chance = list(frame.by_chance(n_boot, (seed, 5)))
+    frame = ClusterFrame(sample.clusters[attribute].select(labels))
+    chance = frame.by_chance(n_boot, (seed, 5))
     null = simultaneous(np.array([one.by_cluster["distance"] for one in chance]))
     each = frame.by_cluster.reset_index().assign(null_quantile=null)
     each["note"] = np.where(each["distance"] > null * (1.0 + 1e-9), DIFFERS, "")  # equal ones are rounded

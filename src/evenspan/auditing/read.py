@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, FairError
-from ..core.inputs import first_few, matrix, require_memory
+from ..core.inputs import first_few, require_memory
 from ..core.options import flag, none, one_of, whole
 from .columns import EXACT, MARKS, MAX_CATEGORIES, MISSING_CODES, cleared, coded, no_such_column, read_numbers, readings
 
@@ -105,18 +105,6 @@ def open_table(
     if _is_total(frame):
         raise DataError(f"{name}: the last row looks like the totals or means of those above it. Delete it.")
     return Table(name, frame, tuple(notes), tuple(doubts))
-
-
-def read_representation(given, n: int) -> np.ndarray:
-    """A representation (n, m) of the rows of a table: its mean is subtracted, the spread of all entries divided by."""
-    E = matrix(given, "the representation")
-    E -= E.mean(axis=0)
-    if len(E) != n or not E.any():
-        raise DataError(
-            f"the representation has {len(E):,} rows{'' if E.any() else ', all the same'}; needed is one for each of "
-            f"the {n:,} rows of the table, in its order, with numbers that vary."
-        )
-    return E / np.sqrt(np.mean(E**2, axis=None))
 
 
 def _is_total(frame: pd.DataFrame) -> bool:

@@ -10,7 +10,7 @@ import pandas as pd
 from ..core.accumulator import MomentAccumulator
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import ConfigurationError, DataError
-from ..core.inputs import require_generator, require_memory
+from ..core.inputs import as_representation, require_generator, require_memory
 from ..core.moments import GroupMoments
 from ..core.options import number, one_of
 from ..metrics.bootstrap import assign_blocks
@@ -20,7 +20,7 @@ from .columns import no_such_column, target_of, target_values, use_of, weights_o
 from .doubts import doubts
 from .encode import TableEncoder, codes_of, encode, with_fills
 from .groups import CLUSTERS, PARTS, TRAINING, groups_table, intersection, parts_of_rows, used_rows
-from .read import Table, open_table, read_representation
+from .read import Table, open_table
 
 #: Names that a column gets which has none, in ``read`` or by pandas.
 UNNAMED = re.compile(r"Unnamed: .*|column \d+")
@@ -115,7 +115,7 @@ def read_sample(
     frame, uses = table.frame, {}
     w = np.ones(len(frame)) if weights is None else weights_of(frame[weights])
     # A given representation stands behind the features in every row, until moments and points are complete.
-    E = np.empty((len(frame), 0)) if representation is None else read_representation(representation, len(frame))
+    E = np.empty((len(frame), 0)) if representation is None else as_representation(representation, len(frame))
     if unweighted := int((w == 0).sum(axis=0)):
         frame, E, w = frame.iloc[np.flatnonzero(w)], E[w > 0], w[w > 0]
     features = [name for name in table.columns if name not in {*sensitive, *exclude, target, weights, clusters}]
@@ -135,6 +135,7 @@ def read_sample(
         worth = f"{len(rows):,} rows are worth {effective_size(w):,.0f} of equal weight (effective sample size)"
         notes.append(f"rows count by their weights in {weights!r}: {worth}")
         notes += [f"{unweighted:,} rows of weight 0 were left out"] * bool(unweighted)
+        notes += ["clusters are counted by rows, without weights"] * bool(clusters)
     clustered = groups.pop(clusters) if clusters else ()
     split_rng, block_rng, point_rng = rng.spawn(3)
     part = parts_of_rows(groups, holdout, split_rng)
@@ -218,10 +219,8 @@ def options(
     """The names of the sensitive, the excluded and the kept columns, after every argument has been looked at."""
     sensitive, exclude, keep = ([one] if isinstance(one, str) else list(one) for one in (sensitive, exclude, keep))
     targets, weights, clusters = ([] if one is None else [one] for one in (target, weights, clusters))
-    roles = {
-        "sensitive": sensitive, "target": targets, "weights": weights, "clusters": clusters, "exclude": exclude,
-        "keep": keep,
-    }  # fmt: skip
+    roles = {"sensitive": sensitive, "target": targets, "weights": weights, "clusters": clusters}
+    roles |= {"exclude": exclude, "keep": keep}
     taken: dict[str, str] = {}
     for role, columns in roles.items():
         for name in columns:

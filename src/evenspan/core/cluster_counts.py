@@ -80,6 +80,12 @@ class ClusterCounts:
             counts[np.ix_(positions(part.labels, labels), positions(part.clusters, clusters))] += part.counts
         return type(self)(labels, clusters, counts)
 
+    def select(self, labels) -> "ClusterCounts":
+        """The counts of the groups with these labels (text), without the clusters in which they have no row."""
+        at = np.isin(self.labels.astype(str), labels)
+        there = self.counts[at].any(axis=0)
+        return ClusterCounts(self.labels[at], self.clusters[there], self.counts[at][:, there])
+
     @property
     def n(self) -> int:
         """Number of rows."""

@@ -160,23 +160,32 @@ def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
     require_range(np.array([float(n)]), means[None], squares[None], X, names)
 
 
-def matrix(X, name: str = "X") -> np.ndarray:
-    """All of X (n, d) as float64: an array, a data frame, or the path of a .npy or .parquet file.
+def as_representation(X, n: int) -> np.ndarray:
+    """A representation (n, m) as float64, of an array, a data frame, or the path of a .npy or .parquet file.
 
-    DataError, which begins with ``name``, unless these are finite numbers, and those that ``require_range`` lets pass.
+    Its mean is subtracted and the spread of all entries divided by, so that its unit changes nothing. DataError unless
+    it has n rows of numbers that ``require_range`` lets pass, not all the same.
     """
+    name = "the representation"
     try:
         if isinstance(X, str | Path):
             name = f"{name} ({Path(X).name})"
             X = {".npy": np.load, ".parquet": pd.read_parquet}[Path(X).suffix.lower()](X)
-        n, _, rows = row_blocks(X)
-        found = rows(0, n).astype(np.float64)
-        require_points(found, feature_names(X))
+        m, _, rows = row_blocks(X)
+        E = rows(0, m).astype(np.float64)
+        require_points(E, feature_names(X))
     except KeyError as error:
         raise DataError(f"{name} has the ending {error}; needed is .npy or .parquet. Save it so.") from error
     except Exception as error:  # damaged bytes make readers raise almost anything
         raise DataError(f"{name} cannot be used ({type(error).__name__}): {str(error)[:400]}") from error
-    return found
+    same = not np.ptp(E, axis=0).any()
+    if m != n or same:
+        raise DataError(
+            f"{name} has {m:,} rows{', all the same' * same}; needed is one for each of the {n:,} rows of "
+            "the table, in its order, with numbers that vary."
+        )
+    E -= E.mean(axis=0)
+    return E / np.sqrt(np.mean(E**2, axis=None))
 
 
 def rows_of(table, start: int, stop: int):

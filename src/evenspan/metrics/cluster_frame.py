@@ -1,6 +1,5 @@
 """ClusterFrame: how fair a clustering is, by group and by cluster, as GroupFrame says it of a representation."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -138,7 +137,7 @@ class ClusterFrame:
         }
         return pd.Series(found)
 
-    def by_chance(self, n_draws: int = 1000, random_state=None) -> Iterator["ClusterFrame"]:
+    def by_chance(self, n_draws: int = 1000, random_state=None) -> list["ClusterFrame"]:
         """What chance gives: frames of as large groups and clusters, the rows dealt to the clusters at random.
 
         Parameters
@@ -148,9 +147,9 @@ class ClusterFrame:
         random_state : None, int or Generator
             Decides them.
 
-        Yields
-        ------
-        ClusterFrame
+        Returns
+        -------
+        list of ClusterFrame
 
         Examples
         --------
@@ -160,5 +159,5 @@ class ClusterFrame:
         """
         counts, rng = self.counts, require_generator(random_state)
         dealt = random_table(counts.group_sizes, counts.sizes, seed=rng)
-        for table in dealt.rvs(whole(1).require("n_draws", n_draws)):
-            yield ClusterFrame(replace(counts, counts=table.astype(np.int64)))
+        tables = dealt.rvs(whole(1).require("n_draws", n_draws)).astype(np.int64)
+        return [ClusterFrame(replace(counts, counts=table)) for table in tables]
