@@ -62,9 +62,7 @@ class Probes:
 
 
 def _attacked(deals: list[tuple[tuple, tuple]]) -> Iterator[Row]:
-    """Rows of all attackers, of deals: representation (n, k), groups (n,) and weights (n,) to fit, and to score.
-
-    Scores of all deals are put together."""
+    """Rows of all attackers: of deals of (representation, groups, weights) to fit, and to score, put together."""
     fits = [(names, v) for (_, names, v), _ in deals]
     scored, w = (np.concatenate([score[i] for _, score in deals]) for i in (1, 2))
     labels = np.unique(np.concatenate([scored, *(names for names, _ in fits)])).tolist()

@@ -13,9 +13,8 @@ from .blocks import Cell, Table, number, words
 RATES = ("target accuracy", "selection rate", "false positive rate", "false negative rate")
 BY_GROUP = ("error", "explained share", "loss")
 ALL_ROWS = (
-    "average error", "retained variance", "error gap", "loss gap", "scaled mean distance",
-    "group AUC", *(f"{name} AUC" for name in ATTACKERS),
-    "target AUC", "target accuracy", "target R2",
+    "average error", "retained variance", "error gap", "loss gap", "scaled mean distance", "group AUC", "target AUC",
+    "target accuracy", "target R2",
 )  # fmt: skip
 DECISIONS = ("target AUC", "target R2", *RATES)
 PERCENT = {"explained share", "retained variance", *RATES}
@@ -98,6 +97,12 @@ def side_by_side(view: View) -> Table:
     made = [words(METHODS[name].equalises if name in METHODS else "") for name, *_ in lines]
     rows = [[row[0], one, *row[1:]] for row, one in zip(found.rows, made, strict=True)]
     return found._replace(columns=["method", "equalises", *found.columns[1:]], rows=rows)
+
+
+def attackers(view: View) -> Table:
+    """What each attacker finds of the group under every method."""
+    caption, lines = f"What each attacker finds of {view.name}", [(one, one, "") for one in view.methods + view.given]
+    return _grid(view, caption, "method", [f"{one} AUC" for one in ATTACKERS], lines)
 
 
 def decisions(view: View) -> Table:
