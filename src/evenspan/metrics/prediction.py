@@ -163,7 +163,7 @@ def auc_standard_error(member: np.ndarray, scores: np.ndarray, weight: np.ndarra
     .. math:: \sqrt{ s_1^2 / m + s_0^2 / n }
 
     with :math:`s_1^2` and :math:`s_0^2` the sample variances of the placements of the m members and of the n others.
-    With weights the variances are weighted, and m and n are effective sizes (:func:`effective_size`).
+    With weights the variances are weighted, and m and n are effective sizes, :math:`(\sum w)^2 / \sum w^2`.
 
     It is 0 where the two are ranked without one mistake, so that an interval from it has no width there.
 
