@@ -25,7 +25,7 @@ from .decisions import Decisions
 from .evaluation import COLUMNS, ROWS_A_FEATURE, Evaluation, Part, Row, own_errors
 from .fitting import MEANS, PCA, Fitted, fit_method, rank
 from .given import GIVEN, given_rows
-from .groups import HELD_OUT, PARTS, TRAINING
+from .groups import HELD_OUT, PARTS, TRAINING, VALIDATION
 from .probes import Probes
 from .sample import Points, Sample, Tell
 
@@ -156,12 +156,12 @@ def analyse(
     here = sample.groups[sample.groups["attribute"] == attribute].set_index("group").loc[parts[0].labels]
     # Effective sizes are of all rows: of the training set they are taken to be its share of these.
     weighted = "effective size" in here
-    rows_of = here["training"] * (here["effective size"] / here["rows"] if weighted else 1)
-    own = own_errors(parts, sizes) if rows_of.min() >= ROWS_A_FEATURE * moments.d else {}
+    training_rows = here["training"] * (here["effective size"] / here["rows"] if weighted else 1)
+    own = own_errors(parts, sizes) if training_rows.min() >= ROWS_A_FEATURE * moments.d else {}
     probes = Probes(points, attribute, seed)
-    decisions = None
-    if sample.target is not None:
-        decisions = Decisions(points[TRAINING], points[HELD_OUT], attribute, seed)
+    decisions = {} if sample.target is None else {
+        part: Decisions(points[TRAINING], points[part], attribute, seed) for part in (VALIDATION, HELD_OUT)
+    }  # fmt: skip
     fits, rows, evaluations = {}, [], {part: {} for part in PARTS}
     for j, name in enumerate(methods):
         tell(f"Methods for {attribute}{expected}", j, len(methods))
@@ -178,7 +178,7 @@ def analyse(
                     evaluations[part.name][name] = evaluation
             if size == k:  # attackers take most of the time
                 found += [*probes.rows(answer, choice=METHODS[name].equalises in (*MEANS, "nothing"))]
-            found += [(HELD_OUT, row) for row in (decisions.rows(answer) if decisions else ())]
+            found += [(part, row) for part, one in decisions.items() for row in one.rows(answer)]
             rows += [(attribute, size, name, *one) for one in found]
 
     if sample.given is not None:
@@ -188,9 +188,9 @@ def analyse(
     possible = frontier(moments, k, losses=bool(own)) if k < rank(moments) else None
     tidy = pd.DataFrame([dict(zip(COLUMNS, head, strict=False)) | vars(row) for *head, row in rows], columns=COLUMNS)
     losses = "" if own else (
-        f"Losses, the errors beyond those of each group's own best directions, are not given: {rows_of.idxmin()} has "
-        f"{int(rows_of.min()):,} {'effective ' * weighted}training rows for {moments.d} features, fewer than ten a "
-        "feature, and its own directions would be noise."
+        f"Losses, the errors beyond those of each group's own best directions, are not given: "
+        f"{training_rows.idxmin()} has {int(training_rows.min()):,} {'effective ' * weighted}training rows for "
+        f"{moments.d} features, fewer than {ROWS_A_FEATURE} a feature, and its own directions would be noise."
     )  # fmt: skip
     enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
     grouped = clusters_table(sample, attribute, parts[0].labels, n_boot, seed) if sample.clusters else None

@@ -7,14 +7,13 @@ fit and in every number, effective sizes in intervals.
 from collections.abc import Iterator
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from ..metrics import settled
 from ..metrics.attackers import fitted
 from ..metrics.bootstrap import interval
 from ..metrics.linear_map import encoder
-from ..metrics.prediction import effective_size
+from ..metrics.prediction import effective_size, wilson
 from .evaluation import LEVEL, Row, auc_row
 from .sample import Points
 
@@ -93,8 +92,4 @@ class Decisions:
 
 def _share(metric: str, p: float, n: float, group: str) -> Row:
     """A share of n (effective) rows with Wilson's interval."""
-    z = ndtri(0.5 + 0.5 * LEVEL)
-    size = 2.0 * (n + z**2)
-    middle, reach = (2.0 * n * p + z**2) / size, z / size * np.sqrt(4.0 * n * p * (1.0 - p) + z**2)
-    low, high = float(middle - reach) if p > 0 else 0.0, float(middle + reach) if p < 1 else 1.0
-    return Row(metric, p, low, high, group=group)
+    return Row(metric, p, *map(float, wilson(p, n, LEVEL)), group=group)

@@ -5,14 +5,15 @@ r"""Three questions about the groups, each with its own answer; for each a metho
 not show, so nothing is recommended, in particular not PCA. Nor is it where PCA retains less than 80 % of the variance
 with the largest k there is: then k is too small to say anything about the table.
 
-**Method.** After a significant effect that is not below ``smallest`` (then PCA will do): of the methods made for the
-question that retain at least half of what PCA retains, and with a significantly smaller effect than PCA, that with the
-smallest; among those that do not differ significantly from it that with the least average error. All of this is seen on
-validation rows; what is said of the method is seen on held-out rows, which chose nothing. Differences of effects and
-errors are compared in the same samples of blocks; those of two AUC by their standard errors, as if independent.
+**Method.** After a significant effect that is not below ``smallest`` (then PCA will do): of the methods made for
+the question that leave at least half of the variance that PCA retains and of what it tells of the target, and with
+a significantly smaller effect than PCA, that with the smallest; among those that do not differ significantly from
+it that with the least average error. All of this is seen on validation rows; what is said of the method is seen on
+held-out rows, which chose nothing. Differences of effects and errors are compared in the same samples of blocks;
+those of two AUC by their standard errors, as if independent.
 
-**Price.** Retained variance and errors before and after; with a target its accuracy and AUC and the selection rate, of
-all rows and of every group. Half of the AUC beyond guessing is the most that a method may cost.
+**Price.** Retained variance and errors before and after; with a target its accuracy and AUC and the selection rate,
+of all rows and of every group.
 """
 
 import re
@@ -23,7 +24,7 @@ import numpy as np
 
 from ..core.errors import ConfigurationError
 from ..methods import METHODS
-from .analyse import Analysis
+from .analyse import RETAINED, Analysis
 from .evaluation import paired_difference
 from .fitting import CLOSED, MEANS, PCA
 from .groups import HELD_OUT, VALIDATION
@@ -32,7 +33,7 @@ from .sample import Sample
 
 #: What a method costs, before and after.
 COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy", "selection rate")
-#: Share of what PCA retains of the variance, and of the target's AUC beyond guessing, that a method has to leave.
+#: Share of the variance that PCA retains, and of the target's AUC or R2 beyond guessing, that a method has to leave.
 WORTH = 0.5
 #: Words in names of columns that somebody may want to predict.
 OUTCOMES = {
@@ -138,9 +139,8 @@ def recommend(found: Analysis, concern: str) -> Recommendation:
     significant = bool(effect["value"] > effect["noise_q95"])
     if not found.enough:
         small = f"k = {found.k} is too small: PCA retains {found.retained:.0%} of the variance with it"
-        return Recommendation(
-            found.attribute, concern, found.k, "", significant, figures, (f"{small}; needed are 80 %.",), (), small
-        )
+        why = (f"{small}; needed are {RETAINED:.0%}.",)
+        return Recommendation(found.attribute, concern, found.k, "", significant, figures, why, too_small=small)
     nothing = f"These rows show no difference and rule out none of up to {n(effect['high'])}: more rows would tell."
     method, why = _method(found, what, effect) if significant else ("", [nothing])
     price: list[str] = []
@@ -153,8 +153,6 @@ def recommend(found: Analysis, concern: str) -> Recommendation:
             price.append("A stronger attacker than those that were tried may exist.")
         why.append(_certificate(found, method))
         price += _price(found, method)
-        if too_dear := _too_dear(found, method):
-            return Recommendation(found.attribute, concern, found.k, "", True, figures, (too_dear, *why, found.why_k))
         figures |= {"after": after["value"], "after low": after["low"], "after high": after["high"]}
         for metric in COSTS:
             for group in ("", *found.labels):
@@ -192,15 +190,13 @@ def _price(found: Analysis, method: str) -> list[str]:
     return told
 
 
-def _too_dear(found: Analysis, method: str) -> str:
-    """Why a method is not worth its price; empty if it is."""
-    before, after = (found.row("target AUC", name) for name in (PCA, method))
-    if not before or after["value"] - 0.5 >= WORTH * (before["value"] - 0.5):
-        return ""
-    return (
-        f"Nothing tried is worth its price: {method} brings the target AUC from {n(before['value'])} to "
-        f"{n(after['value'])}, more than half of the way to guessing."
-    )
+def _keeps_target(found: Analysis, method: str) -> bool:
+    """Whether a method leaves enough of what PCA tells of the target on validation rows, if that is anything."""
+    for metric, guessing in (("target AUC", 0.5), ("target R2", 0.0)):
+        before, after = (found.row(metric, name, VALIDATION) for name in (PCA, method))
+        if before and after and before["low"] > guessing:
+            return after["value"] - guessing >= WORTH * (before["value"] - guessing)
+    return True
 
 
 def _method(found: Analysis, what: Concern, effect: Mapping) -> tuple[str, list[str]]:
@@ -225,10 +221,13 @@ def _method(found: Analysis, what: Concern, effect: Mapping) -> tuple[str, list[
             f"No method improves on PCA significantly on validation rows: {best} has {n(effects[best])}, PCA "
             f"{n(effects[PCA])}, and differences of up to {n(gains[best][1])} are noise. Nothing is recommended."
         ]
-    worth = [name for name in better if kept[name] >= WORTH * kept[PCA]]
+    worth = [name for name in better if kept[name] >= WORTH * kept[PCA] and _keeps_target(found, name)]
     if not worth:
         told = ", ".join(f"{name} {kept[name]:.0%}" for name in better)
-        return "", [f"Nothing tried is worth its price: PCA retains {kept[PCA]:.0%} of the variance, {told}."]
+        return "", [
+            f"Nothing tried is worth its price on validation rows: PCA retains {kept[PCA]:.0%} of variance, {told}; "
+            "each loses more than half of that, or of what PCA tells of the target."
+        ]
     best = min(worth, key=effects.get)
     equal = [name for name in worth if np.less_equal(*_difference(found, what.effect, name, best))]
     method = min(equal, key=lambda name: float(f"{seen[name].average:.9g}"))  # of ties the first

@@ -1,4 +1,4 @@
-"""The audit of a table: what principal components do to its groups, what can be done about it, and which to use."""
+"""The audit of a table: what principal components do to its groups, what can be done about it, and at which price."""
 
 import sys
 from collections.abc import Iterable, Mapping
@@ -26,8 +26,8 @@ from .sample import Sample, options, read_sample, silent
 
 #: Samples for the intervals at most; 1,000 are usual.
 MAX_DRAWS = 100_000
-#: What ``audit_example`` asks of this table: few methods, so that it takes seconds.
 PEOPLE = Path(__file__).with_name(EXAMPLE_TABLE)
+#: What ``audit_example`` asks of this table: few methods, so that it takes seconds.
 EXAMPLE = {"sensitive": ["sex"], "target": "hired", "methods": ["Min-max loss", "Min-max error", "Fair PCA", "LEACE"]}
 
 

@@ -160,22 +160,26 @@ def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
     require_range(np.array([float(n)]), means[None], squares[None], X, names)
 
 
+#: What reads the file of a representation, by its ending.
+READERS = {".npy": np.load, ".parquet": pd.read_parquet}
+
+
 def as_representation(X, n: int) -> np.ndarray:
     """A representation (n, m) as float64, of an array, a data frame, or the path of a .npy or .parquet file.
 
     Its mean is subtracted and the spread of all entries divided by, so that its unit changes nothing. DataError unless
     it has n rows of numbers that ``require_range`` lets pass, not all the same.
     """
-    name = "the representation"
+    name, ending = "the representation", None
+    if isinstance(X, str | Path):
+        name, ending = f"{name} ({Path(X).name})", Path(X).suffix.lower()
+        if ending not in READERS:
+            raise DataError(f"{name} has the ending {ending!r}; needed is .npy or .parquet. Save it so.")
     try:
-        if isinstance(X, str | Path):
-            name = f"{name} ({Path(X).name})"
-            X = {".npy": np.load, ".parquet": pd.read_parquet}[Path(X).suffix.lower()](X)
+        X = X if ending is None else READERS[ending](X)
         m, _, rows = row_blocks(X)
         E = rows(0, m).astype(np.float64)
         require_points(E, feature_names(X))
-    except KeyError as error:
-        raise DataError(f"{name} has the ending {error}; needed is .npy or .parquet. Save it so.") from error
     except Exception as error:  # damaged bytes make readers raise almost anything
         raise DataError(f"{name} cannot be used ({type(error).__name__}): {str(error)[:400]}") from error
     same = not np.ptp(E, axis=0).any()

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import binomtest, entropy, random_table
+from scipy.stats import entropy, random_table
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.inputs import require_generator
 from ..core.options import whole
 from .group_frame import label_index
+from .prediction import wilson
 
 
 class ClusterFrame:
@@ -110,18 +111,13 @@ class ClusterFrame:
 
         ``low`` to ``high`` is that of Wilson, 95 %.
         """
-        pairs = [(k, j) for k in np.flatnonzero(self.counts.sizes) for j in range(len(self.counts.labels))]
-        hits = [binomtest(int(self.counts.counts[j, k]), int(self.counts.sizes[k])) for k, j in pairs]
-        ends = [one.proportion_ci(0.95, method="wilson") for one in hits]
-        found = {
-            "cluster": [self.counts.clusters[k] for k, _ in pairs],
-            "group": [self.counts.labels[j] for _, j in pairs],
-            "count": [one.k for one in hits],
-            "share": [one.statistic for one in hits],
-            "low": [one.low for one in ends],
-            "high": [one.high for one in ends],
-        }
-        return pd.DataFrame(found)
+        there = np.flatnonzero(self.counts.sizes)
+        counts, sizes = self.counts.counts[:, there].T, self.counts.sizes[there, None]  # (K, G), (K, 1)
+        low, high = wilson(counts / sizes, sizes)
+        names = {"cluster": self.counts.clusters[there], "group": self.counts.labels}
+        index = pd.MultiIndex.from_product(names.values(), names=names)
+        found = {"count": counts, "share": counts / sizes, "low": low, "high": high}
+        return pd.DataFrame({name: values.ravel() for name, values in found.items()}, index=index).reset_index()
 
     @property
     def overall(self) -> pd.Series:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.base import ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -118,6 +119,14 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
 def settled(scores: np.ndarray) -> np.ndarray:
     """Scores (m,) of a classifier, all equal to their mean where they differ by less than ``ROUNDING``."""
     return np.full(len(scores), scores.mean(axis=0)) if np.ptp(scores, axis=0) < ROUNDING else scores
+
+
+def wilson(share, n, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Both ends of Wilson's interval of shares of n (effective) rows, any shape."""
+    share, z = np.asarray(share, dtype=float), ndtri(0.5 + 0.5 * level)
+    size = 2.0 * (n + z**2)
+    middle, reach = (2.0 * n * share + z**2) / size, z / size * np.sqrt(4.0 * n * share * (1.0 - share) + z**2)
+    return np.where(share > 0, middle - reach, 0.0), np.where(share < 1, middle + reach, 1.0)
 
 
 def effective_size(weight: np.ndarray) -> float:
