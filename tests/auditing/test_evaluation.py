@@ -6,13 +6,16 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
+from evenspan.auditing import probes
 from evenspan.auditing.decisions import Decisions
-from evenspan.auditing.evaluation import Evaluation, Part, largest_distance, own_errors
+from evenspan.auditing.evaluation import Evaluation, Part, Row, auc_row, largest_distance, own_errors
 from evenspan.auditing.probes import LEAST, Probes
+from evenspan.auditing.sample import Points
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.metrics.bootstrap import assign_blocks
 from evenspan.metrics.linear_map import LinearMap, encoder, linear_map
+from evenspan.metrics.prediction import effective_size
 from evenspan.reconstruction.group_errors import group_matrices
 
 from .tables import rows, sample
@@ -200,3 +203,49 @@ def test_a_target_that_is_a_number_or_has_three_values_has_no_rates():
     assert set(three) == {("target accuracy", group) for group in ("", "g0", "g1")}
     few = decide(X, labels, np.where(np.arange(len(X)) < 905, "no", "yes"), StandardPCA(4))[0]
     assert ("target AUC", "g0") not in few
+
+
+AS_IT_IS = LinearMap(np.eye(3), np.eye(3), np.zeros(3))
+
+
+def test_all_areas_of_groups_and_attackers_are_simultaneous(monkeypatch):
+    heard, highs, values = [], iter(np.linspace(0.99, 0.85, 15)), iter(np.linspace(0.6, 0.8, 15))
+
+    def area(metric, member, scores, w, group, tests):
+        heard.append(tests)
+        return Row(metric, next(values), 0.5, next(highs), 0.55, group)
+
+    monkeypatch.setattr(probes, "auc_row", area)
+    X, labels = rows((200, 200, 200), d=3)
+    best = list(Probes(sample(X, labels).points, "team", 0).rows(AS_IT_IS, choice=False))[-1][1]
+    assert (heard, best.value, best.high) == ([15] * 15, 0.8, 0.99)
+
+
+def test_attackers_for_the_choice_never_see_held_out_rows():
+    X, labels = rows((200, 200), d=3)
+    points, found = sample(X, labels).points, []
+    held = points["held out"]
+    for shift in (0.0, 5.0):
+        moved = Points(held.X + shift * (held.groups == "g0").to_numpy(), held.groups, w=held.w)
+        every = Probes(points | {"held out": moved}, "team", 0).rows(AS_IT_IS, choice=True)
+        found.append([one.value for part, one in every if part == "validation"])
+    assert len(found[0]) == 6
+    assert found[0] == found[1]
+
+
+def test_null_quantiles_and_intervals_of_shares_count_effective_rows():
+    member, scores = np.arange(400) % 2 == 0, np.random.default_rng(0).normal(size=400)
+    w = np.where(np.arange(400) % 20 < 2, 50.0, 1.0)
+    m, n = effective_size(w[member]), effective_size(w[~member])
+    null = 0.5 + 1.6448536 * np.sqrt((m + n + 1) / (12 * m * n))
+    assert auc_row("AUC", member, scores, w).noise_q95 == pytest.approx(null)
+    X, labels = rows((300, 300), d=3)
+    points = sample(X, labels, y=np.where(X[:, 0] > 0.3, "yes", "no")).points
+    held = points["held out"]
+    widths = []
+    for v in (np.where(np.arange(len(held.X)) % 20 == 0, 30.0, 1.0), np.ones(len(held.X))):
+        scored = Points(held.X, held.groups, held.y, v)
+        every = Decisions(points["training"], scored, "team", 0).rows(AS_IT_IS)
+        widths.append({one.metric: one.high - one.low for one in every if not one.group})
+    for metric in ("target accuracy", "selection rate"):
+        assert widths[0][metric] > 1.5 * widths[1][metric]

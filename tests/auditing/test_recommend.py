@@ -7,14 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan.auditing.analyse import Analysis, analyse
+from evenspan.auditing.analyse import Analysis, _components, analyse
 from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import chosen_methods
 from evenspan.auditing.recommend import CONCERNS, recommend
 from evenspan.auditing.sample import silent
 from evenspan.core.answer import Certificate
+from evenspan.core.moments import GroupMoments
 
-from .tables import sample
+from .tables import rows, sample
 
 
 def seen(found, methods=None, sizes=(2,)):
@@ -132,3 +133,55 @@ def test_losses_need_ten_rows_a_feature():
         assert (analysis.row("worst loss") is not None) == given
         assert ("few has 35 training rows for 20 features" in analysis.losses) == (not given)
         assert ("worst loss" in analysis.frontier.curves) == given
+
+
+def test_price_and_choice_look_at_their_own_part():
+    alone, low = {"PCA": 2.0, "Fair PCA": 0.5}, {"Fair PCA": 0.3}
+    for noisy, quiet, said in ((2.5, 0.1, "significant"), (0.1, 2.5, "inconclusive")):
+        assert recommend(by_parts(given(alone, null=noisy), given(alone, null=quiet)), "means").verdict == said
+    for worse in ({"kept": low}, {"target": {"Fair PCA": 0.6}}):
+        assert recommend(by_parts(given(alone), given(alone, **worse)), "means").method == "Fair PCA"
+        assert recommend(by_parts(given(alone, **worse), given(alone)), "means").method == ""
+    two = {"PCA": 2.0, "Fair PCA": 0.5, "LEACE": 0.501}
+    dear, cheap = ({"Fair PCA": one, "LEACE": 1.2} for one in (1.5, 1.1))
+    assert recommend(by_parts(given(two, average=dear), given(two, average=cheap)), "means").method == "LEACE"
+    good, bad = {"PCA": 0.9, "LEACE": 0.6}, {"PCA": 0.9, "LEACE": 0.89}
+    assert recommend(by_parts(given(good), given(bad)), "classification").method == "LEACE"
+    assert recommend(by_parts(given(bad), given(good)), "classification").method == ""
+
+
+def test_lost_predictions_and_rates_that_change_places_are_told():
+    def told(rates, area=0.8):
+        what = given({"PCA": 2.0, "Fair PCA": 0.5}, target={"Fair PCA": area})
+        wide = what.rows.assign(
+            low=what.rows["value"].where(what.rows["metric"] == "target AUC", what.rows["low"] + 0.05) - 0.05,
+            high=what.rows["value"].where(what.rows["metric"] == "target AUC", what.rows["high"] - 0.05) + 0.05,
+        )
+        more = [("team", 2, m, "held out", g, "selection rate", *3 * (r,), 0.0, "") for (m, g), r in rates.items()]
+        more += [("team", 2, m, "held out", "", "target accuracy", *3 * (0.7,), 0.0, "") for m in ("PCA", "Fair PCA")]
+        rows = pd.concat([wide, pd.DataFrame(more, columns=COLUMNS)])
+        return " ".join(recommend(replace(what, rows=rows), "means").price)
+
+    names = [(m, g) for m in ("PCA", "Fair PCA") for g in "ab"]
+    changed = told(dict(zip(names, (0.6, 0.4, 0.3, 0.5), strict=True)))
+    assert "change places: a 60% to 30%, b 40% to 50%" in changed
+    assert told(dict(zip(names, (0.6, 0.4, 0.5, 0.45), strict=True))) == ""
+    assert told({}, 0.74) == told({}, 0.9) == ""  # a loss of 0.06, where 0.0707 is noise, and a gain
+    assert "target AUC of all rows 0.800 to 0.720" in told({}, 0.72)
+
+
+def test_the_price_is_that_of_held_out_rows():
+    X, labels = rows((300, 300), d=3)
+    found = sample(X, labels, y=np.where(X[:, 0] > 0.3, "yes", "no"))
+    held = found.points["held out"]
+    held.y[:] = np.where(held.X[:, 0] > 0.3, "no", "yes")  # turned round
+    assert seen(found, ["Fair PCA"]).row("target accuracy")["value"] < 0.5
+
+
+def test_k_is_looked_for_up_to_the_number_of_features():
+    X = np.random.default_rng(0).normal(size=(900, 20))
+    values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
+    share = np.cumsum(values) / values.sum(axis=0)
+    k, _, retained = _components(GroupMoments.from_data(X, np.repeat(["a", "b"], 450)), None)
+    assert (k, retained) == (1 + int(np.argmax(share >= 0.8)), pytest.approx(share[k - 1]))
+    assert k > 10

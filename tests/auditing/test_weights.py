@@ -221,3 +221,16 @@ def test_a_column_has_one_role_and_numbers_in_texts_are_weights():
             evenspan.audit(frame, weights="PWGTP", **OPTIONS | options)
     with pytest.raises(DataError, match=r"weights: table has no column 'PWGT'\. Did you mean 'PWGTP'"):
         evenspan.audit(frame, weights="PWGT", **OPTIONS)
+
+
+def test_associations_of_weighted_rows_are_those_of_rows_given_again():
+    """To within the correction for chance, which counts effective rows; the control: without weights."""
+    frame = people(300)[["sex", "job", "married", "relation"]]
+    w = np.where((frame["sex"] == "male") & (frame["job"] == frame["job"].iloc[0]), 6, 1)
+    again = frame.loc[frame.index.repeat(w)].reset_index(drop=True)
+    found = []
+    for table, weights in ((frame.assign(wt=w), "wt"), (again, None), (frame, None)):
+        columns = read_sample(table, sensitive="sex", weights=weights).columns.set_index("column")
+        found.append(columns.loc[["job", "married"], "association with sex"])
+    np.testing.assert_allclose(found[0], found[1], atol=0.04)
+    assert abs(found[2] - found[1])["job"] > 0.1

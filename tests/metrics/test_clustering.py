@@ -82,3 +82,15 @@ def test_a_clustering_is_judged_on_rows_it_has_not_seen():
     pd.testing.assert_series_equal(ClusterFrame(halves[0] + halves[1]).overall, found.overall)
     with pytest.raises(DataError, match=r"no predict.*labels_"):
         ClusterFrame.from_estimator(object(), X, sensitive_features=groups)
+
+
+def test_deals_at_random_keep_the_sizes_of_groups_and_clusters():
+    rng = np.random.default_rng(0)
+    frame = ClusterFrame.from_labels(
+        rng.integers(0, 3, 90), sensitive_features=rng.choice(["f", "m"], 90, p=[0.3, 0.7])
+    )
+    dealt = frame.by_chance(20, 0)
+    for one in dealt:
+        assert one.counts.group_sizes.tolist() == frame.counts.group_sizes.tolist()
+        assert one.counts.sizes.tolist() == frame.counts.sizes.tolist()
+    assert len({one.counts.counts.tobytes() for one in dealt}) > 10
