@@ -4,13 +4,16 @@ import dataclasses
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from compendium import data as datasets
+from compendium import paths
 from compendium.data import Dataset
-from compendium.papers.across import protocol, summary
+from compendium.papers.across import audits, protocol, summary
 from compendium.papers.across.protocol import METRICS, SQUARED, Evaluation, comparable
 from compendium.records import tidy, whole
+from compendium.store import read_results
 from evenspan import RLACE, MMDFairPCA
 from evenspan.core.errors import ConfigurationError
 from evenspan.metrics import LinearMap, mean_gap
@@ -176,6 +179,49 @@ def test_ranks_follow_the_direction_of_the_metric_and_share_ties(clear):
     found = summary.ranks("error gap", 10, rows_of(part))
     assert "u-FPCA" not in found
     assert (found["LEACE"] == 1).all()
+
+
+def test_the_strongest_attacker_is_ranked_by_its_mean_over_the_splits():
+    whole_rows = rows_of([0.9, 0.6, 0.7, 0.4], summary.STRONGEST)
+    splits = [whole_rows.assign(split=i, value=whole_rows["value"] + shift) for i, shift in enumerate((-0.05, 0.05))]
+    found = summary.ranks(summary.STRONGEST, 10, pd.concat(splits))
+    assert found.iloc[0].to_dict() == {"PCA": 4, "Fair PCA": 2, "LEACE": 3, "u-FPCA": 1}
+    missing = pd.concat([splits[0], splits[1].assign(value=splits[1]["value"].where(splits[1]["method"] != "LEACE"))])
+    assert "LEACE" not in summary.ranks(summary.STRONGEST, 10, missing)
+
+
+def test_an_audit_is_passed_only_where_another_attacker_finds_more_than_its_limit():
+    rows = []
+    for split, (forest, chosen) in enumerate([(0.6, 1.0), (0.8, 1.0), (0.8, 0.0)]):
+        found = {"area": 0.65, "upper limit": 0.7, "upper limit, linear alone": 0.55, "advised": chosen}
+        key = {"dataset": "obesity", "method": "LEACE", "k": 2, "split": split}
+        rows += tidy(
+            found | {"area of outside forest": forest, "area of outside boosting": 0.5}, protocol="fresh rows", **key
+        )
+        held = {"group AUC, interval on held out rows": 1.0, "group AUC, half the interval on held out rows": chosen}
+        rows += tidy(held, protocol="population", **key | {"method": audits.ADVISED})
+    found = audits.outside(whole(rows)).set_index("method")
+    assert found["above its limit"].to_dict() == {audits.ADVISED: 1, "LEACE": 2}
+    assert found["above, linear alone"].to_dict() == {audits.ADVISED: 2, "LEACE": 3}
+    shares = audits.covered(whole(rows)).set_index("interval")["share"]
+    assert shares.to_dict() == pytest.approx({"held out": 1.0, "held out, half as wide": 2 / 3})
+
+
+def test_stored_audits_keep_their_word_and_their_controls_do_not():
+    rows = read_results("across-audits")
+    found = audits.outside(rows)
+    advised = found[found["method"] == audits.ADVISED]
+    assert (advised["audits"] == 20).all()
+    shipped = [name for name in datasets.loadable() if datasets.entry(name).shipped]
+    sizes = {name: pq.read_metadata(paths.data("tables", f"{name}.parquet")).num_rows for name in shipped}
+    assert set(advised["dataset"]) == {name for name, n in sizes.items() if n > 2000}
+    assert advised["above its limit"].sum() <= 0.05 * advised["audits"].sum() < advised["above, linear alone"].sum()
+    shares = audits.covered(rows).set_index(["number", "interval"])["share"]
+    assert (
+        shares.xs("held out", level="interval").min()
+        >= 0.93
+        > shares.xs("held out, half as wide", level="interval").max()
+    )
 
 
 def test_a_test_that_finds_nothing_finds_nothing(clear):

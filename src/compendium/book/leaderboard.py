@@ -20,7 +20,7 @@ from ..papers.across import summary
 from ..verify import verify
 from .guide import certified
 
-LINEAR, CLUSTERS = "across-methods", "zhou2024-table"
+LINEAR, CLUSTERS, ATTACKED = "across-methods", "zhou2024-table", "across-classifiers"
 #: Number of components at which linear methods are compared.
 SIZE = 5
 #: Protocols of clusterings that are the method as the paper has it; one of them is shown the classes.
@@ -40,6 +40,7 @@ CONCERNS = (
     Concern("Equal means", "mean distance", (LINEAR,), "relative error"),
     Concern("Equal errors", "error gap", (LINEAR,), "relative error"),
     Concern("Concealment from a linear classifier", "group AUC", (LINEAR,), "relative error"),
+    Concern("Concealment from the strongest attacker", summary.STRONGEST, (LINEAR, ATTACKED), "relative error"),
     Concern("Balance of clusters", "Bal", (CLUSTERS, "zhou2024-multiple"), "accuracy, K-means = 1"),
 )
 EXPERIMENTS = tuple(dict.fromkeys(name for concern in CONCERNS for name in concern.experiments))
@@ -100,6 +101,8 @@ def ranks(metric: str, k: int | None, rows: pd.DataFrame) -> pd.DataFrame:
 def board(concern: Concern, rows: pd.DataFrame, size: int = SIZE) -> tuple[pd.DataFrame, float] | None:
     """The methods from best to worst by one concern, and the critical difference; None of fewer than two tables."""
     k = size if LINEAR in concern.experiments else None
+    if k:  # without controls, and what keeps all features
+        rows = rows[rows["method"].isin(summary.values(concern.cost, k, rows))]
     if (test := summary.tested(ranks(concern.metric, k, rows), concern.metric, k or 0)) is None:
         return None
     tables, rows = list(test.datasets), rows[rows["dataset"].isin(test.datasets)]

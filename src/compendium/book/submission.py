@@ -26,7 +26,7 @@ from ..papers.across import summary
 from ..papers.zhou2024 import protocol as zhou2024
 from ..study import Study, duration
 from . import leaderboard, tables
-from .leaderboard import CLUSTERS, CONCERNS, LINEAR
+from .leaderboard import ATTACKED, CLUSTERS, CONCERNS, LINEAR
 
 STYLE = """
 body { max-width: 80rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 Georgia, serif; color: #22262a; }
@@ -99,7 +99,8 @@ def evaluate(planned: Mapping[str, tuple[Study, str]], say: Callable) -> tuple[l
 def page(name: str, mine: pd.DataFrame, failed: Mapping[str, str]) -> str:
     """The page: concerns, ranks and values by data set, fits, and what failed."""
     linear, tables_ = bool(mine["k"].notna().any()), mine["dataset"].unique()
-    concerns = [concern for concern in CONCERNS if (LINEAR in concern.experiments) == linear]
+    # Attackers are not tried on a class of one's own.
+    concerns = [one for one in CONCERNS if (LINEAR in one.experiments) == linear and ATTACKED not in one.experiments]
     rows, _ = leaderboard.rows_of(concerns[0].experiments, 0.0)
     rows = pd.concat([rows[rows["dataset"].isin(tables_)], mine], ignore_index=True)
     sizes = sorted(mine["k"].dropna().unique()) if linear else [None]

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from evenspan.metrics import ATTACKERS
+
 from ...method_styles import ordered
 from ...records import in_order
 from ...store import read_results
@@ -28,6 +30,8 @@ COST = "relative error"
 #: group must be found, and groups of which nothing can be.
 CLASSIFIERS = ("logistic regression", "boosting", "support vector machine", "nearest neighbours", "neural network")
 CONTROLS = ("all features", "groups permuted")
+#: What the name of an attacker's area begins or ends with, and the area of the strongest.
+ATTACKER, STRONGEST = "attacker AUC", "strongest attacker AUC"
 
 
 class Friedman(NamedTuple):
@@ -89,6 +93,13 @@ def areas(rows: pd.DataFrame) -> pd.DataFrame:
     return in_order(wide, names, ("method", "classifier"))
 
 
+def attackers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Areas with which attackers tell the group after each method, means over the splits: data sets down."""
+    found = rows[rows["metric"].str.contains(ATTACKER)].dropna(subset="value")
+    names = found["metric"].str.removeprefix(f"{ATTACKER}, ").str.removesuffix(f" {ATTACKER}").rename("attacker")
+    return found.pivot_table("value", ["method", "dataset"], names).rename_axis(columns=None)[[*ATTACKERS, "strongest"]]
+
+
 def concealed(rows: pd.DataFrame) -> pd.DataFrame:
     """The areas of the held-out rows, with the 95 % quantile of those of permuted groups as ``chance``.
 
@@ -108,9 +119,9 @@ def values(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
 def ranks(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     """Ranks of the methods (columns) on every data set (index), 1 the best; of those that have a value everywhere."""
     found = _stored(metric, k, rows)
-    found = found.clip(lower=0.5) if metric == "group AUC" else found
+    found = found.clip(lower=0.5) if metric in ("group AUC", STRONGEST) else found
     tied = found.map(lambda value: float(f"{value:.{TIED_DIGITS}g}"))
-    return tied.rank(axis=1, ascending=METRICS[metric].lower, method="average")
+    return tied.rank(axis=1, ascending=metric == STRONGEST or METRICS[metric].lower, method="average")
 
 
 def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
@@ -119,8 +130,8 @@ def _stored(metric: str, k: int, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[(rows["metric"] == metric) & (rows["k"] == k) & (rows["protocol"] == HELD_OUT)]
     names = [name for name in comparable(k) if table(name).label or not metric.startswith("label")]
     names = [name for name in names if name in set(rows["dataset"])]
-    found = ordered(set(rows["method"]))
-    wide = rows.pivot(index="dataset", columns="method", values="value").reindex(index=names, columns=found)
+    means = rows.groupby(["dataset", "method"])["value"].agg(lambda splits: splits.mean(skipna=False))
+    wide = means.unstack().reindex(index=names, columns=ordered(set(rows["method"])))
     wide = wide.dropna(axis=1).rename_axis(columns=None)
     return wide / kept[wide.columns] if metric == SQUARED else wide
 
