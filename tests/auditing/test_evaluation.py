@@ -1,4 +1,4 @@
-"""What is said of a map is what the rows say; intervals cover as often as they claim; probes and decisions."""
+"""What is said of a map is what the rows say; intervals cover as often as they claim; attackers and decisions."""
 
 import numpy as np
 import pandas as pd
@@ -6,10 +6,10 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from evenspan import LEACE, FairPCA, StandardPCA, metrics
-from evenspan.auditing import probes
+from evenspan.auditing import attacks
+from evenspan.auditing.attacks import LEAST, Attacks
 from evenspan.auditing.decisions import Decisions
 from evenspan.auditing.evaluation import Evaluation, Part, Row, auc_row, largest_distance, own_errors
-from evenspan.auditing.probes import LEAST, Probes
 from evenspan.auditing.sample import Points
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
@@ -112,7 +112,7 @@ def test_a_group_of_a_few_rows_hides_no_gap_between_two_others():
 def read(found, kind="linear"):
     """What attackers of the held-out points find under PCA, and the map that they read."""
     answer = linear_map(StandardPCA(K).fit_moments(found.moments("team")))
-    rows = [row for part, row in Probes(found.points, "team", 0).rows(answer, choice=False) if part == "held out"]
+    (rows,) = Attacks(found.points, "team", 0).rows([answer])
     return answer, rows, [row for row in rows if row.metric == f"{kind} AUC"]
 
 
@@ -215,9 +215,9 @@ def test_all_areas_of_groups_and_attackers_are_simultaneous(monkeypatch):
         heard.append(tests)
         return Row(metric, next(values), 0.5, next(highs), 0.55, group)
 
-    monkeypatch.setattr(probes, "auc_row", area)
+    monkeypatch.setattr(attacks, "auc_row", area)
     X, labels = rows((200, 200, 200), d=3)
-    best = list(Probes(sample(X, labels).points, "team", 0).rows(AS_IT_IS, choice=False))[-1][1]
+    best = Attacks(sample(X, labels).points, "team", 0).rows([AS_IT_IS])[0][-1]
     assert (heard, best.value, best.high) == ([15] * 15, 0.8, 0.99)
 
 
@@ -227,8 +227,8 @@ def test_attackers_for_the_choice_never_see_held_out_rows():
     held = points["held out"]
     for shift in (0.0, 5.0):
         moved = Points(held.X + shift * (held.groups == "g0").to_numpy(), held.groups, w=held.w)
-        every = Probes(points | {"held out": moved}, "team", 0).rows(AS_IT_IS, choice=True)
-        found.append([one.value for part, one in every if part == "validation"])
+        (every,) = Attacks(points | {"held out": moved}, "team", 0).rows([AS_IT_IS], "validation")
+        found.append([one.value for one in every])
     assert len(found[0]) == 6
     assert found[0] == found[1]
 

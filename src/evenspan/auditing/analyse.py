@@ -20,13 +20,13 @@ from ..reconstruction.frontier_curves import Curve, Hull, gap_curve
 from ..reconstruction.group_errors import best_kept, group_matrices
 from ..reconstruction.group_errors import errors as errors_of
 from ..reconstruction.joint_range import JointRange
+from .attacks import Attacks
 from .clusters import clusters_table
 from .decisions import Decisions
 from .evaluation import COLUMNS, ROWS_A_FEATURE, Evaluation, Part, Row, own_errors
 from .fitting import MEANS, PCA, Fitted, fit_method, rank
 from .given import GIVEN, given_rows
 from .groups import HELD_OUT, PARTS, TRAINING, VALIDATION
-from .probes import Probes
 from .sample import Points, Sample, Tell
 
 #: Blocks of each part in which a group has to have rows: with fewer it is absent from too many resampled blocks.
@@ -141,9 +141,10 @@ class Analysis:
 
 
 def analyse(
-    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Tell
-) -> Analysis:
-    """Everything about one attribute."""
+    sample: Sample, attribute: str, asked: tuple[int, ...] | None, methods, n_boot: int, seed: int, tell: Tell,
+    choice: bool = True,
+) -> Analysis:  # fmt: skip
+    """Everything about one attribute; for a ``choice`` by what attackers find these are cross-fitted, if it is open."""
     sample, left_out = compared_groups(sample, attribute)
     points = sample.points
     parts = [Part(part, sample.blocked[part][attribute], attribute, n_boot, (seed, i)) for i, part in enumerate(PARTS)]
@@ -151,36 +152,42 @@ def analyse(
     k, why_k, retained = _components(moments, asked)
     sizes = asked or (k,)
 
-    seconds = (SECONDS * len(methods) * len(sizes) + FRONTIER_SECONDS * moments.G / 2) * moments.d**3
-    expected = f" ({moments.d} features: about {max(seconds / 60, 1):.0f} min)" if seconds >= 20 else ""
     here = sample.groups[sample.groups["attribute"] == attribute].set_index("group").loc[parts[0].labels]
     # Effective sizes are of all rows: of the training set they are taken to be its share of these.
     weighted = "effective size" in here
     training_rows = here["training"] * (here["effective size"] / here["rows"] if weighted else 1)
     own = own_errors(parts, sizes) if training_rows.min() >= ROWS_A_FEATURE * moments.d else {}
-    probes = Probes(points, attribute, seed)
+    attacks = Attacks(points, attribute, seed)
     decisions = {} if sample.target is None else {
         part: Decisions(points[TRAINING], points[part], attribute, seed) for part in (VALIDATION, HELD_OUT)
     }  # fmt: skip
-    fits, rows, evaluations = {}, [], {part: {} for part in PARTS}
+    fits, rows, evaluations, attacked = {}, {}, {part: {} for part in PARTS}, {}
     for j, name in enumerate(methods):
-        tell(f"Methods for {attribute}{expected}", j, len(methods))
+        tell(f"Methods for {attribute}", j, len(methods))
         for size, fit in fit_method(name, sizes, moments, points[TRAINING], attribute, seed).items():
             fits[name, size] = fit
             if fit.estimator is None:
-                rows += [(attribute, size, name, TRAINING, Row("average error", np.nan, note=fit.note))]
+                rows[name, size] = [(TRAINING, Row("average error", np.nan, note=fit.note))]
                 continue
-            answer, found = linear_map(fit.estimator), []
+            answer, found = linear_map(fit.estimator), rows.setdefault((name, size), [])
             for part, mine in zip(parts, own.get(size, [None] * len(parts)), strict=True):
                 evaluation = Evaluation(part, answer, mine)
                 found += [(part.name, row) for row in evaluation.rows(fit.note)]
                 if size == k:
                     evaluations[part.name][name] = evaluation
-            if size == k:  # attackers take most of the time
-                found += [*probes.rows(answer, choice=METHODS[name].equalises in (*MEANS, "nothing"))]
+            if size == k:
+                attacked[name] = answer
             found += [(part, row) for part, one in decisions.items() for row in one.rows(answer)]
-            rows += [(attribute, size, name, *one) for one in found]
-
+    tell(f"Attackers for {attribute}", 0, None)  # they take most of the time
+    enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
+    for part in (HELD_OUT, VALIDATION):
+        for name, found in zip(attacked, attacks.rows(list(attacked.values()), part), strict=True):
+            rows[name, k] += [(part, row) for row in found]
+        of_pca = rows[PCA, k][-1][1]
+        if not (choice and enough and of_pca.value > of_pca.noise_q95):
+            break
+        attacked = {name: one for name, one in attacked.items() if METHODS[name].equalises in (*MEANS, "nothing")}
+    rows = [(attribute, size, name, *one) for (name, size), found in rows.items() for one in found]
     if sample.given is not None:
         size = sample.given.points[TRAINING].X.shape[1]
         rows += [(attribute, size, GIVEN, *one) for one in given_rows(sample, parts, n_boot, seed)]
@@ -192,7 +199,6 @@ def analyse(
         f"{training_rows.idxmin()} has {int(training_rows.min()):,} {'effective ' * weighted}training rows for "
         f"{moments.d} features, fewer than {ROWS_A_FEATURE} a feature, and its own directions would be noise."
     )  # fmt: skip
-    enough = retained >= RETAINED or (asked is not None and len(asked) == 1)
     grouped = clusters_table(sample, attribute, parts[0].labels, n_boot, seed) if sample.clusters else None
     return Analysis(attribute, tidy, fits, k, why_k, retained, enough, evaluations, possible, losses, left_out, grouped)
 

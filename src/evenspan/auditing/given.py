@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..metrics.linear_map import LinearMap, way_back
+from .attacks import Attacks
 from .decisions import Decisions
 from .evaluation import Evaluation, Part, Row
 from .groups import HELD_OUT, TRAINING
 from .page.blocks import plain as n
-from .probes import Probes
 from .sample import Sample
 
 GIVEN = "given representation"
@@ -33,7 +33,7 @@ def given_rows(sample: Sample, parts: list[Part], n_boot: int, seed: int) -> Ite
         none = [Row("average error", np.nan, note="It is no linear map of the features: it has no errors.")]
         found += none if back is None else [r for r in Evaluation(part, back).rows() if "distance" not in r.metric]
         yield from ((part.name, row) for row in found)
-    yield from Probes(given.points, attribute, seed).rows(as_it_is, choice=False)
+    yield from ((HELD_OUT, row) for row in Attacks(given.points, attribute, seed).rows([as_it_is])[0])
     if sample.target is not None:
         decisions = Decisions(given.points[TRAINING], given.points[HELD_OUT], attribute, seed)
         yield from ((HELD_OUT, row) for row in decisions.rows(as_it_is))

@@ -21,7 +21,7 @@ from .columns import MISSING_CODES
 from .fitting import PCA, chosen_methods
 from .given import given_sentence
 from .output_folder import EXAMPLE_TABLE
-from .recommend import CONCERNS, Recommendation, ask_target, recommend, require_concern
+from .recommend import Recommendation, ask_target, recommend, require_concern
 from .sample import Sample, options, read_sample, silent
 
 #: Samples for the intervals at most; 1,000 are usual.
@@ -110,6 +110,7 @@ class Audit:
         return Pipeline([("encoder", self.sample.encoder), ("reduction", self.estimators[key])])
 
     @cached_property
+    @threadpool_limits.wrap(limits=1)
     def figures(self) -> dict:
         """Figures of the report by name; each ``figure`` is yours to change before the report is made."""
         from .page.figures import draw
@@ -149,6 +150,7 @@ class Audit:
         return write(self, Path(folder), overwrite)
 
 
+@threadpool_limits.wrap(limits=1)  # many small matrices, for which threads wait; and sums depend on their number
 def audit(
     table,
     *,
@@ -291,8 +293,8 @@ def audit(
             f"k={most}, but the table has {sample.d} feature(s) after encoding: with at most {sample.d - 1} components "
             "something is left out. Ask for fewer, or look at what columns became."
         )
-    with threadpool_limits(1):  # many small matrices, for which threads wait; and sums depend on their number
-        found = {one: analyse(sample, one, asked, names, n_boot, seed, tell) for one in sample.attributes}
+    choice = "classification" in (concerns := require_concern(concern))
+    found = {one: analyse(sample, one, asked, names, n_boot, seed, tell, choice) for one in sample.attributes}
     settings = given | {
         "table": sample.name, "sensitive": [sensitive] if isinstance(sensitive, str) else list(sensitive),
         "k": None if asked is None else list(asked), "methods": list(names), "exclude": list(exclude),
@@ -300,9 +302,7 @@ def audit(
         "representation": str(representation) if isinstance(representation, str | Path) else None,
         "warnings": [*sample.warnings, *filter(None, [ask_target(sample)])],
     }  # fmt: skip
-    answers = {one: {concern: recommend(seen, concern) for concern in CONCERNS} for one, seen in found.items()}
-    concerns = require_concern(concern)
-    lines = [one.line | {"asked": name in concerns} for every in answers.values() for name, one in every.items()]
+    answers = {one: {name: recommend(seen, name) for name in concerns} for one, seen in found.items()}
     groups = sample.groups.copy()
     for attribute, seen in found.items():
         out = (groups["attribute"] == attribute) & groups["group"].astype(str).isin(seen.left_out)
@@ -313,18 +313,17 @@ def audit(
         "columns": sample.columns, "groups": groups, "methods": rows,
         "pca": rows[rows["method"] == PCA].reset_index(drop=True),
         "frontier": pd.concat(possible or [pd.DataFrame(columns=FRONTIER_COLUMNS)], ignore_index=True),
-        "recommendation": pd.DataFrame(lines),
+        "recommendation": pd.DataFrame([one.line for every in answers.values() for one in every.values()]),
     }  # fmt: skip
     if clusters is not None:
         tables["clusters"] = pd.concat([seen.clusters for seen in found.values()], ignore_index=True)
-    recommended = {one: {name: every[name] for name in concerns} for one, every in answers.items()}
     estimators = {
         (one, *key): fit.estimator
         for one, seen in found.items()
         for key, fit in seen.fits.items()
         if fit.estimator is not None
     }
-    return Audit(sample, names, settings, tables, recommended, estimators, found)
+    return Audit(sample, names, settings, tables, answers, estimators, found)
 
 
 def audit_example() -> Audit:
