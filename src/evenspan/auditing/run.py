@@ -337,7 +337,7 @@ def audit_example() -> Audit:
 
 
 def expected(n: int, d: int, attributes: int, *, methods: int, sizes: int) -> str:
-    """How long an audit takes, if above ``LONG``, by a rule fitted to tables of 400 to 2,000,000 rows."""
+    """How long an audit takes, if above ``LONG``: a rough rule, not a fit to measured times."""
     attackers = 2.4 * methods * (0.2 + 1.5e-4 * min(n / 3, FITTED))  # 26 times eleven methods, where all is asked
     seconds = 5 + 5e-7 * n * d + attributes * (attackers + (2e-8 * methods * sizes + 3e-8) * d**3)
     step = 10 if seconds < 100 else 60
