@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evenspan.auditing import command, notebook
-from evenspan.auditing.run import audit
+from evenspan.auditing.run import audit, expected
 from evenspan.core.errors import ConfigurationError
 
 from .tables import plain
@@ -125,10 +125,24 @@ def test_options_and_progress(capsys):
     for progress in (lambda *step: heard.append(step), True, False):
         audit(plain(200), sensitive="team", k=1, methods=["LEACE"], n_boot=20, progress=progress)
     assert heard[:2] == [("reading the table", 0, None), ("reading the columns", 0, 5)]
-    assert heard[-3:] == [
+    assert heard[-4:] == [
         ("Methods for team", 0, 2),
         ("Methods for team", 1, 2),
+        ("Attackers for team", 0, None),
         ("What is possible for team", 0, None),
     ]
-    stages = ["reading the table", "reading the columns", "reading the rows", "Methods for team"]
+    stages = ["reading the table", "reading the columns", "reading the rows", "Methods for team", "Attackers for team"]
     assert capsys.readouterr().err.splitlines() == [*stages, "What is possible for team"]
+
+
+def test_what_takes_long_is_said_before_the_work(monkeypatch, capsys):
+    usual = {"methods": 11, "sizes": 1}
+    assert expected(400, 12, 1, **usual) == expected(1000, 50, 1, **usual) == ""
+    assert expected(2_000_000, 20, 1, **usual).startswith(" (2,000,000 rows, 20 features: about ")
+    more = (expected(48_842, d, attributes, **usual) for d, attributes in ((100, 1), (100, 2), (768, 2)))
+    seconds = [int(one.replace(",", "").split()[-2]) for one in more]
+    assert 15 < seconds[0] < seconds[1] < seconds[2]
+    assert seconds[2] % 60 == 0
+    monkeypatch.setattr("evenspan.auditing.run.LONG", 0)
+    audit(plain(200), sensitive="team", k=1, methods=["LEACE"], n_boot=20, progress=True)
+    assert "reading the rows (200 rows, 4 features: about 10 s)" in capsys.readouterr().err.splitlines()

@@ -10,7 +10,7 @@ import pytest
 from evenspan.auditing.analyse import Analysis, _components, analyse
 from evenspan.auditing.evaluation import COLUMNS
 from evenspan.auditing.fitting import chosen_methods
-from evenspan.auditing.recommend import CONCERNS, recommend
+from evenspan.auditing.recommend import CONCERNS, ask_target, recommend
 from evenspan.auditing.sample import silent
 from evenspan.core.answer import Certificate
 from evenspan.core.moments import GroupMoments
@@ -185,3 +185,27 @@ def test_k_is_looked_for_up_to_the_number_of_features():
     k, _, retained = _components(GroupMoments.from_data(X, np.repeat(["a", "b"], 450)), None)
     assert (k, retained) == (1 + int(np.argmax(share >= 0.8)), pytest.approx(share[k - 1]))
     assert k > 10
+
+
+def test_a_likely_target_is_asked_for_and_a_status_of_people_is_not():
+    def asked(*names, target=None):
+        columns = pd.DataFrame({"column": names, "used as": "number"})
+        return ask_target(SimpleNamespace(columns=columns, target=target))
+
+    for name in ("hired", "loan_status", "credit-risk", "Y", "class", "final result"):
+        assert f"Is {name!r} what is to be predicted?" in asked("age", name, "marital-status")
+        assert asked("age", name, target="age") == ""
+    for name in ("marital-status", "employment_status", "passenger class", "travel-class", "years", "final weight"):
+        assert asked("age", name) == ""
+
+
+def test_attackers_are_cross_fitted_where_a_choice_is_open_only():
+    labels = np.repeat(["a", "b"], [700, 500])
+    X = np.random.default_rng(0).normal(size=(1200, 5))
+    for shift, choice, seen_there in ((2, True, True), (2, False, False), (0, True, False)):
+        found = sample(X + [shift, 0, 0, 0, 0] * (labels == "b")[:, None], labels)
+        names = chosen_methods(["Fair PCA", "u-FPCA"], [2])
+        rows = analyse(found, "team", (2,), names, 40, 0, silent, choice).rows
+        where = rows[rows["metric"] == "group AUC"].groupby("part")["method"].agg(list).to_dict()
+        validation = {"validation": ["PCA", "Fair PCA"]} if seen_there else {}
+        assert where == {"held out": ["PCA", "Fair PCA", "u-FPCA"]} | validation

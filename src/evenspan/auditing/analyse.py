@@ -33,15 +33,12 @@ from .sample import Points, Sample, Tell
 LEAST_BLOCKS = 5
 #: Share of the variance that principal components are to retain.
 RETAINED = 0.8
-#: Seconds of one core by the third power of the features: for each method and k, and for the frontier (768 features).
-SECONDS, FRONTIER_SECONDS = 2e-8, 3e-8
 FRONTIER_COLUMNS = ["attribute", "k", "curve", "label", "x", "y", "bound"]
 
 
 def compared_groups(sample: Sample, attribute: str) -> tuple[Sample, dict[str, int]]:
     """The sample without groups that have rows in too few blocks of a part, and the rows of these."""
     parts = [sample.blocked[part][attribute] for part in PARTS]
-    # A cell for each block and group that occur together.
     cells = [pd.Series(part.counts).groupby(part.labels[attribute].astype(str)) for part in parts]
     rows = sample.groups[sample.groups["attribute"] == attribute].set_index("group")["rows"]
     compared = [label for label in rows.index if all(one.size().get(label, 0) >= LEAST_BLOCKS for one in cells)]

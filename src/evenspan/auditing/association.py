@@ -63,5 +63,4 @@ def columns_table(
 
 def sentences(notes: Iterable[str]) -> tuple[str, ...]:
     """Notes with a capital letter and a full stop; each once."""
-    told = dict.fromkeys(note[:1].upper() + note[1:].rstrip(".") + "." for note in notes if note)
-    return tuple(told)
+    return tuple(dict.fromkeys(note[:1].upper() + note[1:].rstrip(".") + "." for note in notes if note))

@@ -312,11 +312,8 @@ def _looks_like(name: str, codes: np.ndarray, words: np.ndarray, counts: np.ndar
     plain = np.array([bool(_pattern(*best).fullmatch(word)) for word in words])
     numeric, n = int(counts[plain].sum(axis=0)), int(counts.sum(axis=0))
     if plain.all():
-        told = (
-            kept_as_text(words)
-            or f"that are texts ({words[0]!r}) unless --decimal or --thousands says how to read them"
-        )
-        return f"numbers {told}: kept as text"
+        unless = f"that are texts ({words[0]!r}) unless --decimal or --thousands says how to read them"
+        return f"numbers {kept_as_text(words) or unless}: kept as text"
     at = int(np.argmax(np.append(~plain, False)[codes]))
     row = f"row {at + 1:,} has {words[codes[at]]!r}"
     if numeric >= NUMERIC_SHARE * n and many:

@@ -152,9 +152,8 @@ def sizes(text: str) -> list[int]:
     parts = [re.fullmatch(r"\s*([0-9]{1,4})\s*(?:\.\.\s*([0-9]{1,4})\s*)?", part) for part in text.split(",")]
     ranges = [range(int(part[1]), int(part[2] or part[1]) + 1) if part else range(0) for part in parts]
     if not all(one and one[0] > 0 for one in ranges):
-        raise ConfigurationError(
-            f"-k {text[:40]!r} cannot be read. Give a number, a list or a range: 3, or 2,5, or 1..10."
-        )
+        how = "Give a number, a list or a range: 3, or 2,5, or 1..10."
+        raise ConfigurationError(f"-k {text[:40]!r} cannot be read. {how}")
     return sorted(set().union(*ranges))
 
 
@@ -177,9 +176,8 @@ def _seen_from(folder: Path, table: str, output: Path) -> str:
     if not place.exists():
         raise ConfigurationError(f"There is no {table} in {Path.cwd()}. Give the path of a table.")
     if folder in place.parents:
-        raise ConfigurationError(
-            f"The table {table} is in {output}, where the report goes. Name another folder with -o."
-        )
+        why = f"is in {output}, where the report goes. Name another folder with -o."
+        raise ConfigurationError(f"The table {table} {why}")
     try:
         seen = Path(os.path.relpath(place, folder)).as_posix()
     except ValueError:  # on another drive

@@ -57,8 +57,7 @@ class Decisions:
     def _areas(self, scores: np.ndarray) -> Iterator[Row]:
         positive = self._truth == self._second
         for group, inside in self._members.items():
-            member = positive[inside]
-            w = self._w[inside]
+            member, w = positive[inside], self._w[inside]
             if min(effective_size(w[member]), effective_size(w[~member])) >= LEAST:
                 yield auc_row("target AUC", member, scores[inside], w, group)
 

@@ -190,11 +190,8 @@ def codes_of(uses: Iterable[ColumnUse], missing: str) -> tuple[ColumnCode, ...]:
     """The codes of the columns that are used; ``DataError`` if none is left, one is infinite, or names collide."""
     uses = list(uses)
     _require_finite({use.name: use.infinite for use in uses})
-    codes = tuple(
-        ColumnCode(use.name, use.used, use.categories, None, missing == "indicator" and use.missing > 0)
-        for use in uses
-        if use.used != "left out"
-    )
+    used, says = [use for use in uses if use.used != "left out"], missing == "indicator"
+    codes = tuple(ColumnCode(use.name, use.used, use.categories, None, says and use.missing > 0) for use in used)
     if not codes:
         reasons = first_few(f"{use.name!r} ({use.note})" for use in uses)
         raise DataError(f"no column is left to be a feature. Left out: {reasons or 'every column, on request'}.")

@@ -193,9 +193,8 @@ def _gap(metric: str, values: np.ndarray, drawn: np.ndarray) -> Row:
     """The largest distance between the values (G, q) of two groups, drawn (n_boot, G, q) times."""
     deviations, pairs = drawn - values, list(combinations(range(len(values)), 2))
     sizes = np.array([np.linalg.norm(values[g] - values[h]) for g, h in pairs])
-    margins = simultaneous(
-        np.column_stack([np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs])
-    )
+    apart = [np.linalg.norm(deviations[:, g] - deviations[:, h], axis=1) for g, h in pairs]
+    margins = simultaneous(np.column_stack(apart))
     value, low, high = (float(ends.max(axis=0)) for ends in (sizes, sizes - margins, sizes + margins))
     return Row(metric, value, max(low, 0.0), high, value - low)
 

@@ -67,9 +67,8 @@ def fit_method(
     directions = rank(moments) if method.equalises in ("errors", "losses") else np.inf
     for k in sizes:
         if k >= directions:
-            found[k] = Fitted(
-                name, k, None, f"The features vary in {directions} directions only: no group has an error."
-            )
+            why = f"The features vary in {directions} directions only: no group has an error."
+            found[k] = Fitted(name, k, None, why)
             continue
         found[k] = _fit(name, k, method.make(k, seed), moments, points, attribute, seed)
         if found[k].estimator is None and method.stopped is not None:  # an erasure that leaves fewer than k components

@@ -66,7 +66,7 @@ def used_rows(
             f"target {target!r} misses {counts[target]:,} of {n:,} values, and a target is never filled in. Leave "
             "out these rows (missing='drop' leaves out every row with a missing value), or name no target."
         )
-    groups, dropped, notes, rows = {}, {}, [], np.arange(n)
+    groups, dropped, notes, mostly, rows = {}, {}, [], [], np.arange(n)
     if rule == "drop" and counts:
         rows = np.flatnonzero(frame[list(counts)].notna().to_numpy().all(axis=1))
         dropped[""] = {"": n - len(rows)}
@@ -95,7 +95,6 @@ def used_rows(
         found, at = np.unique(codes[rows], return_inverse=True)
         order = np.argsort(names[found])
         groups[name] = names[found][order], np.argsort(order)[at].astype(np.int16)
-    mostly = []
     if rule != "drop":
         filled = {name: count for name, count in counts.items() if name not in named}
         mostly = [f"{name!r} misses {k / n:.0%} of its cells" for name, k in counts.items() if k > MOSTLY_MISSING * n]

@@ -30,9 +30,8 @@ def run(parameters: Mapping[str, Any], folder: Path, *, overwrite=False, table: 
     What it raises is raised here. The table, relative to ``folder``, is called ``table``; ``beside`` is copied there.
     """
     if missing := [name for name in NEEDED if util.find_spec(name) is None]:
-        raise ConfigurationError(
-            f"An audit needs {', '.join(missing)}, which is not installed. Run: pip install 'evenspan[audit]'"
-        )
+        how = "which is not installed. Run: pip install 'evenspan[audit]'"
+        raise ConfigurationError(f"An audit needs {', '.join(missing)}, {how}")
     sys.modules.setdefault("rfc3987_syntax", None)  # a grammar of addresses, which takes a second, for nothing here
     import nbformat
     import papermill

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..core.errors import ConfigurationError
 from ..methods import METHODS
+from ..metrics import ATTACKERS
 from .analyse import RETAINED, Analysis
 from .evaluation import paired_difference
 from .fitting import CLOSED, MEANS, PCA
@@ -35,13 +36,14 @@ from .sample import Sample
 COSTS = ("average error", "retained variance", "target AUC", "target R2", "target accuracy", "selection rate")
 #: Share of the variance that PCA retains, and of the target's AUC or R2 beyond guessing, that a method has to leave.
 WORTH = 0.5
-#: Words in names of columns that somebody may want to predict.
+#: Words in names of columns that somebody may want to predict; and words that have to be alone, or beside some.
 OUTCOMES = {
-    "target", "label", "outcome", "class", "y", "default", "approved", "accepted", "admitted", "hired", "risk", "recid",
-    "recidivism", "passed", "score", "grade", "result", "response", "income", "salary", "diagnosis", "churn", "fraud",
-    "gpa", "g3", "marks", "points", "final", "decision", "granted", "success", "status", "attrition", "exited",
-    "subscribed", "survived", "readmitted",
+    "target", "outcome", "default", "approved", "accepted", "admitted", "hired", "risk", "recid", "recidivism",
+    "passed", "score", "grade", "income", "salary", "diagnosis", "churn", "fraud", "gpa", "g3", "marks", "decision",
+    "granted", "attrition", "exited", "subscribed", "survived", "readmitted",
 }  # fmt: skip
+ALONE = {"label", "class", "y", "result", "response", "points", "final", "success", "status"}
+BESIDE = {"loan", "credit", "application", "approval", "admission", "exam", "test", "true", "is", "has"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ CONCERNS: Mapping[str, Concern] = {
         ("errors", "losses"), 0.02,
     ),
     "classification": Concern(
-        "group AUC", "Can the group be predicted?", "AUC of the strongest of five attackers", MEANS, 0.55,
+        "group AUC", "Can the group be predicted?", f"AUC of the strongest of {len(ATTACKERS)} attackers", MEANS, 0.55,
     ),
 }  # fmt: skip
 
@@ -105,8 +107,7 @@ class Recommendation:
     def line(self) -> dict:
         """The same as a line of a table."""
         head = {"attribute": self.attribute, "concern": self.concern, "verdict": self.verdict, "method": self.method}
-        told = " ".join((*self.reason, *self.price))
-        return head | {"k": self.k} | dict(self.figures) | {"reason": told}
+        return head | {"k": self.k} | dict(self.figures) | {"reason": " ".join((*self.reason, *self.price))}
 
     @property
     def sentence(self) -> str:
@@ -177,11 +178,8 @@ def _price(found: Analysis, method: str) -> list[str]:
                 lost.append(f"{metric} of {group or 'all rows'} {n(before['value'])} to {n(after['value'])}")
     if lost:
         told.append(f"More is lost than noise: {'; '.join(lost)}.")
-    rates = {
-        label: [found.row("selection rate", name, group=label)["value"] for name in (PCA, method)]
-        for label in found.labels
-        if found.row("selection rate", group=label)
-    }
+    labels = [label for label in found.labels if found.row("selection rate", group=label)]
+    rates = {one: [found.row("selection rate", name, group=one)["value"] for name in (PCA, method)] for one in labels}
     if len(rates) > 1:
         high, low = (pick(rates, key=lambda label: rates[label][0]) for pick in (max, min))
         if rates[high][1] < rates[low][1]:
@@ -268,7 +266,8 @@ def _certificate(found: Analysis, method: str) -> str:
 def ask_target(sample: Sample) -> str:
     """A question for the target where none was named and a feature may be one; empty otherwise."""
     used = sample.columns[sample.columns["used as"].isin(("number", "0/1", "categories", "days"))]["column"].astype(str)
-    found = [name for name in used if OUTCOMES & set(re.split("[^a-z0-9]+", name.lower()))]
+    words = {name: set(re.split("[^a-z0-9]+", name.lower())) for name in used}
+    found = [one for one, of in words.items() if of & OUTCOMES or (of & ALONE and of <= ALONE | BESIDE)]
     if sample.target is not None or not found:
         return ""
     return (

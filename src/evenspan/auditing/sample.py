@@ -101,11 +101,12 @@ def read_sample(
     table, *, sensitive, target: str | None = None, weights: str | None = None, missing: str = "error",
     intersections: bool = False, standardize: bool = True, holdout: float = 0.33, exclude=(), keep=(),
     n_blocks: int = 100, max_points: int = 20_000, min_group: int = 30, random_state=0, tell: Tell = silent,
-    clusters: str | None = None, representation=None, **reading,
+    clusters: str | None = None, representation=None, expect: Callable[..., str] = lambda *sizes: "", **reading,
 ) -> Sample:  # fmt: skip
     """Read a table and keep what an audit needs; the arguments are those of ``evenspan.audit``, ``reading`` among them.
 
     Of each part ``max_points`` rows are kept; groups of fewer than ``min_group`` (effective) rows are flagged as small.
+    ``expect`` says of the numbers of rows, features and attributes how long it all takes, or nothing.
     """
     rng = require_generator(random_state)
     tell("reading the table", 0, None)
@@ -157,9 +158,9 @@ def read_sample(
     sums = {(i, name): MomentAccumulator() for i in range(len(PARTS)) for name in groups}
     points = [[] for _ in PARTS]
     names = [*(name for code in codes for name in code.features), *(f"{j} (given)" for j in range(d - width))]
-    step = max(BATCH_ENTRIES // d, 256)
+    step, stage = max(BATCH_ENTRIES // d, 256), f"reading the rows{expect(len(rows), d, len(groups))}"
     for start in range(0, len(rows), step):
-        tell("reading the rows", start, len(rows))
+        tell(stage, start, len(rows))
         at = slice(start, min(start + step, len(rows)))
         X = np.hstack([encode(codes, frame.iloc[rows[at]], row=int(rows[start])), E[rows[at]]])
         for i in range(len(PARTS)):
@@ -189,14 +190,10 @@ def read_sample(
         X = np.concatenate(points[i])
         y = None if target is None else target_values(uses[target], frame[target].iloc[rows[some]])
         drawn[what] = Points((X[:, :width] - encoder.mean_) / encoder.scale_, names_of, y, w[some])
-    warnings = [
-        f"column {use.name!r} {'was left out' if use.used == 'left out' else 'is a category'}: {use.warning}"
-        for use in (uses[name] for name in features)
-        if use.warning
-    ]
+    became = {name: "was left out" if use.used == "left out" else "is a category" for name, use in uses.items()}
+    warnings = [f"column {one!r} {became[one]}: {uses[one].warning}" for one in features if uses[one].warning]
     warnings += [f"{one}; leave the column out if it says nothing" for one in mostly]
-    labels = [*sensitive, *([target] if target else [])]
-    warnings = [*table.doubts, *doubts(frame, uses, features, labels), *warnings]
+    warnings = [*table.doubts, *doubts(frame, uses, features, [*sensitive, *filter(None, [target])]), *warnings]
     of_drawn = pd.DataFrame({name: groups[name][0][groups[name][1][chosen]] for name in sensitive})
     columns, found = columns_table(uses, features, target, weights, frame.iloc[rows[chosen]], of_drawn, w[chosen])
     sample = Sample(
@@ -229,9 +226,8 @@ def options(
             if taken.setdefault(name, role) != role:
                 raise ConfigurationError(f"column {name!r} is named as {taken[name]} and {role}. Name it once.")
     if not sensitive or len(set(sensitive)) < len(sensitive) or BLOCK in sensitive:
-        raise ConfigurationError(
-            f"sensitive={sensitive!r}; needed is at least one column, each of them once, none of them named {BLOCK!r}."
-        )
+        needed = f"needed is at least one column, each of them once, none of them named {BLOCK!r}"
+        raise ConfigurationError(f"sensitive={sensitive!r}; {needed}.")
     if intersections and len(sensitive) < 2:
         raise ConfigurationError("intersections=True needs two sensitive columns or more; one was named.")
     one_of("error", "drop", "mean", "indicator").require("missing", missing)
@@ -243,9 +239,8 @@ def _require_room(groups: Mapping, part: np.ndarray, d: int) -> None:
     sizes = np.bincount(part, minlength=len(PARTS))
     if sizes.min() < 2:
         told = ", ".join(f"{n} {what}" for n, what in zip(sizes.tolist(), PARTS, strict=True))
-        raise DataError(
-            f"{len(part)} rows are used ({told}); needed are two in each part. Use more rows, or another holdout."
-        )
+        needed = "needed are two in each part. Use more rows, or another holdout"
+        raise DataError(f"{len(part)} rows are used ({told}); {needed}.")
     # Cells of blocks and groups that can have rows, in all parts, and the copies that standardising makes.
     cells = sum(min(len(PARTS) * LEAST_BLOCKS * len(labels), len(part)) for labels, _ in groups.values())
     what = f"{len(groups)} attribute(s) of {d:,} features"

@@ -35,12 +35,8 @@ def plain_text(cell: object) -> object:
 
 def transformers(audit) -> dict[str, tuple[str, int, str]]:
     """By the name of its file, method, k and attribute: every method with the k of the recommendation."""
-    wanted = {
-        f"{attribute} {method}": (method, k, attribute)
-        for attribute in audit.sample.attributes
-        for method in audit.methods
-        if (attribute, method, k := audit.analyses[attribute].k) in audit.estimators
-    }
+    keys = [(one, method, audit.analyses[one].k) for one in audit.sample.attributes for method in audit.methods]
+    wanted = {f"{one} {method}": (method, k, one) for one, method, k in keys if (one, method, k) in audit.estimators}
     return {name: wanted[text] for text, name in file_names(wanted).items()}
 
 

@@ -22,6 +22,8 @@ from .prediction import auc, settled
 
 #: Rows that every attacker is fitted to at most, the same for all.
 FITTED = 10_000
+#: Coefficients up to which a logistic regression of more than two classes is quicker with all second derivatives.
+MOST = 400
 
 _LINEAR = {"max_iter": 10_000, "tol": 1e-6}
 #: Unfitted attackers by name, for n rows in units of the spread of all columns together, and the jobs of the forest.
@@ -65,8 +67,9 @@ class _Neighbours(KNeighborsClassifier):
 def fitted(model: ClassifierMixin, X: np.ndarray, y: np.ndarray, weight: np.ndarray):
     """The model, or the last step of a pipeline, fitted to rows (n, k) with weights (n,); equal ones are left out."""
     step, last = (f"{model.steps[-1][0]}__", model[-1]) if isinstance(model, Pipeline) else ("", model)
-    if isinstance(last, LogisticRegression) and len(np.unique(y)) == 2:
-        last.set_params(solver="newton-cholesky")  # of more classes its matrices are too large
+    classes = len(np.unique(y)) if isinstance(last, LogisticRegression) else np.inf
+    if classes == 2 or classes * (X.shape[1] if last is model else MOST) <= MOST:
+        last.set_params(solver="newton-cholesky")
     return model.fit(X, y, **({f"{step}sample_weight": weight} if np.ptp(weight) else {}))
 
 

@@ -122,6 +122,23 @@ def bounds(view: View) -> Table:
     return whole(ends.rename(columns=names), f"How small each can be for {view.name} with k = {view.k}, training set")
 
 
+def given(view: View) -> Table:
+    """What is said of a given representation; areas of one group against all others stay in the table of methods."""
+    shown = ["metric", "group", "value", "low", "high", "noise_q95", "note"]
+    lines = view.found.rows.query("method == @GIVEN and part == @HELD_OUT and value == value")
+    lines = lines[~lines["note"].str.startswith("This group against")]
+    lines = lines[shown].replace({"group": {"": "all rows"}}).rename(columns={"noise_q95": "95 % null quantile"})
+    return whole(lines, f"The given representation and the groups of {view.name}, on held-out rows")
+
+
+def clusters(view: View) -> list[Table]:
+    """Clusterings, clusters, and clusters with groups."""
+    lines = view.found.clusters.drop(columns="attribute").rename(columns={"null_quantile": "95 % null quantile"})
+    every, each = lines[lines["cluster"] == ""], lines[lines["cluster"] != ""].drop(columns="clusters")
+    parts = {"Clusterings,": every, "Clusters,": each[each["group"] == ""], "Clusters and": each[each["group"] != ""]}
+    return [whole(found, f"{what} groups of {view.name}") for what, found in parts.items()]
+
+
 def both_parts(view: View) -> Table:
     """Gaps on the training set and on held-out rows."""
     pairs = [(metric, part) for metric in ("error gap", "mean distance") for part in (TRAINING, HELD_OUT)]

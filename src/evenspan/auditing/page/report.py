@@ -7,7 +7,9 @@ from base64 import b64encode
 from importlib import resources
 from importlib.metadata import version
 
+from ...metrics.attackers import ATTACKERS, FITTED
 from .. import writing
+from ..clusters import ROWS
 from . import evidence
 
 
@@ -17,19 +19,15 @@ def render(audit) -> str:
     from markupsafe import Markup
 
     room = resources.files(__package__)
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    page = environment.from_string(room.joinpath("report.html").read_text(encoding="utf-8")).render(
+    options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
+    template = room.joinpath("report.html").read_text(encoding="utf-8")
+    page = jinja2.Environment(autoescape=True, **options).from_string(template).render(
         style=Markup(room.joinpath("report.css").read_text(encoding="utf-8")),
-        audit=audit,
-        sample=audit.sample,
-        settings=audit.settings,
+        audit=audit, sample=audit.sample, settings=audit.settings,
         views=[evidence.View(audit, attribute) for attribute in audit.sample.attributes],
-        evidence=evidence,
-        base64=b64encode,
+        evidence=evidence, base64=b64encode, version=version("evenspan"),
+        attackers=list(ATTACKERS), fitted=FITTED, clustered=ROWS,
         files={wanted: name for name, wanted in writing.transformers(audit).items()},
-        version=version("evenspan"),
         versions={name: version(name) for name in ("numpy", "scipy", "pandas", "scikit-learn")},
-    )
+    )  # fmt: skip
     return page + "\n"
