@@ -82,9 +82,11 @@ class Kernel:
         return values
 
     def matrix(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """The symmetric kernel matrix of some rows of the training sample, or of all."""
-        rows = np.arange(len(X)) if rows is None else rows
-        return require_symmetric(self.block(X[rows], self.anchors(X, rows)), f"the {self.name} kernel")
+        """The symmetric kernel matrix of some rows of the training sample, or of all: X itself where it was given."""
+        if rows is not None or self.name != "precomputed":
+            rows = np.arange(len(X)) if rows is None else rows
+            X = self.block(X[rows], self.anchors(X, rows))
+        return require_symmetric(X, f"the {self.name} kernel")
 
 
 def resolve_kernel(kernel, X: np.ndarray, weights: np.ndarray | None = None, *, gamma, params=None) -> Kernel:
