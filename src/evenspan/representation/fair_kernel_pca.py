@@ -295,22 +295,20 @@ class FairKernelPCA(KernelMap):
             fair = FairPCA(**{name: getattr(self, name) for name in shared})
             fair.fit(T, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
             V = np.hstack([one.V for one in (fair.subspace_, fair.standard_subspace_) if one is not None])
-            found = B @ V, T[rows] @ V
+            found = B @ V, T[rows] @ V, fair.subspace_.mean @ V
             self.certificate_ = replace(fair.certificate_, scope="last step")
             for name in ("constraint_rank_", "group_labels_", "group_counts_"):
                 setattr(self, name, getattr(fair, name))
 
-        A, E = found
-        w = weights[rows]
-        offset = w @ E / w.sum(axis=0) * (self.center == "overall")
-        self.eigenvalues_ = w @ (E - offset)[:, :k] ** 2
+        A, E, offset = found
+        self.eigenvalues_ = weights[rows] @ (E - offset)[:, :k] ** 2
         signs = signs_of((E - offset)[np.searchsorted(rows, anchors)])  # the anchors decide
         signs[k:] *= self.tradeoff or 0.0
         self.dual_coef_, self.offset_ = A * signs, offset * signs
         return self
 
-    def _by_lanczos(self, K, groups, quantities, weights, rng) -> tuple[np.ndarray, np.ndarray] | None:
-        """Coefficients A of both blocks and products KA; None where that takes coordinates."""
+    def _by_lanczos(self, K, groups, quantities, weights, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Coefficients A of both blocks, products KA and their offset; None where that takes coordinates."""
         n, rows = len(weights), np.flatnonzero(weights)
         moments, (labels, codes) = GroupMoments.from_data(np.zeros((n, 1)), groups, weights), encode_groups(groups, n)
         columns = [np.eye(part.max() + 1)[part] for part in codes_by_attribute(labels, codes, self.attributes)]
@@ -326,8 +324,8 @@ class FairKernelPCA(KernelMap):
             require_groups(labels, self.on_single_group, NOTHING)
         self.constraint_rank_, self.certificate_ = Z.shape[1], blocks[0][2]
         self.group_labels_, self.group_counts_ = moments.labels, moments.counts
-        coefficients, products, _ = zip(*blocks, strict=True)
-        return np.hstack(coefficients), np.hstack(products)
+        A, E = (np.hstack([block[i] for block in blocks]) for i in (0, 1))
+        return A, E, (s**2 / (s @ s)) @ E * (self.center == "overall")
 
     def _maps(self):
         return [(self.kernel_, self.X_fit_, self.dual_coef_, self.offset_)]
