@@ -123,7 +123,7 @@ class KernelMap(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
         Returns
         -------
-        ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
+        ndarray of shape (n, k), or (n, 2k) where there is a ``tradeoff``
         """
         check_is_fitted(self)
         return self._mapped(numeric_table(self, X, dtype=np.float64, order="C", reset=False))
@@ -167,7 +167,7 @@ class FairKernelPCA(KernelMap):
         What is compared, and the quantities that every output becomes uncorrelated with.
     n_landmarks, random_state : int, optional, and int, Generator or None, default 0
         Represent points by their kernel values with so many random rows of the training sample; all rows give the full
-        answer exactly. Lanczos steps start from a random vector.
+        answer exactly. The generator draws the landmarks, or the vector from which Lanczos steps start.
 
     Attributes
     ----------
@@ -196,8 +196,9 @@ class FairKernelPCA(KernelMap):
     Complexity
     ----------
     O(n^2 (d + p)) time for p products of K with a vector, some dozens as a rule, and no memory of order n^2 but K. A
-    kernel that is not known to be positive semidefinite is tried by a Cholesky factorisation, O(n^3). In coordinates
-    O(n^3), as two eigendecompositions of K; with m landmarks O(n m (d + m) + m^3) time and O(n m) memory.
+    kernel that is not known to be positive semidefinite is tried first by a Cholesky factorisation of a copy, O(n^3)
+    time. In coordinates O(n^3) time, as two eigendecompositions of K; with m landmarks O(n m (d + m) + m^3) time and
+    O(n m) memory.
 
     References
     ----------
