@@ -55,7 +55,9 @@ class Kernel:
     @property
     def is_positive(self) -> bool:
         """Whether every kernel matrix is known to be positive semidefinite."""
-        return self.name in ("rbf", "linear") or (self.name == "polynomial" and self.params.get("coef0", 1.0) >= 0)
+        degree, constant = self.params.get("degree", 3), self.params.get("coef0", 1.0)
+        power = degree >= 0 and degree == int(degree) and constant >= 0  # a sum of products of kernels
+        return self.name in ("rbf", "linear") or (self.name == "polynomial" and power)
 
     def anchors(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """What ``block`` needs to know of some rows of the training sample: the points, or their positions in it."""

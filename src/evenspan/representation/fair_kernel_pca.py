@@ -273,7 +273,7 @@ class FairKernelPCA(KernelMap):
             # Far from zero products keep no digits of what is to be compared.
             self.kernel_ = replace(self.kernel_, origin=np.average(X, axis=0, weights=weights))
         self.gamma_, self.X_fit_ = self.kernel_.gamma, self.kernel_.anchors(X, anchors)
-        # A kernel that may be indefinite, landmarks and a choice of directions by covariance take coordinates.
+        # Landmarks, directions chosen by covariance, and a kernel matrix that is indefinite take coordinates.
         m, k, positive = len(anchors), self.n_components, self.kernel_.is_positive
         counted = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= len(rows)
         lanczos = counted and self.match == "mean" and m == len(rows)

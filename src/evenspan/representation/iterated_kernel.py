@@ -127,7 +127,7 @@ class IteratedKernelErasure(KernelMap):
     def _maps(self):
         return zip(self.kernels_, self.anchors_, self.dual_coefs_, self.offsets_, strict=True)
 
-    def _mapped(self, T):
+    def _mapped(self, T: np.ndarray) -> np.ndarray:
         return super()._mapped((T - self.mean_) / self.scale_)
 
     @property
