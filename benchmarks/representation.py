@@ -2,8 +2,8 @@
 
 As in ``run.py``: both sides of a pair are timed in turn on the same data in every round, and the median, smallest and
 largest ratio over the rounds are shown. The reference is ``scipy.linalg.eigh(K, driver="evd")`` of a K that is already
-there; a fit computes K, the deflated matrix, its eigenvalues and leading vectors, and the certificate. LEACE and fair
-PCA both start from the same group moments.
+there; a fit computes K, leading eigenvectors of the deflated matrix by Lanczos steps, and the certificate; with
+covariance matching or landmarks it decomposes matrices. LEACE and fair PCA both start from the same group moments.
 """
 
 import argparse

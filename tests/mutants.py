@@ -129,6 +129,9 @@ evenspan/representation/mmd_fair_pca.py
     converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol  =>  converged = move <= SMALLEST_MOVE
 evenspan/representation/fair_kernel_pca.py
     return vectors[:, kept] / np.sqrt(values[kept])  =>  return vectors[:, kept] / values[kept]
+    A = (s * Q - Z @ (W.T @ (s * Q))) / np.sqrt(values)  =>  A = s * Q / np.sqrt(values)
+    if lanczos and (positive or is_semidefinite(K)):  =>  if lanczos:
+    else [Z, Z[:, :0]]  =>  else [Z, Z]
 evenspan/representation/null_it_out.py
     order = np.argsort(-np.abs(values), kind="stable")[:m]  =>  order = np.argsort(-values, kind="stable")[:m]
     matrices.append(scatter / (count - 1.0))  =>  matrices.append(scatter)

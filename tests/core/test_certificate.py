@@ -160,7 +160,7 @@ def equal_means(estimator, X, groups):
     return fitted.certificate_, values[0][0], values[1]
 
 
-def kernel(name, X, groups):
+def kernel(X, groups):
     G = len(np.unique(groups))
     some = np.concatenate([np.flatnonzero(groups == label)[: 2 if G == 2 else 1 + (i < 2)] for i, label in
                            enumerate(np.unique(groups))])  # fmt: skip
@@ -205,7 +205,7 @@ def erased(name, X, groups, keep=None):
 #: For each method whose certificate is about the whole problem: certificate, value at the answer, and at all answers.
 ORACLES = {
     "PCA": pca, "Min-max loss": min_max, "Min-max error": min_max, "Robust PCA (radius 0)": robust,
-    "Robust PCA": robust, "Convex PCA (mean)": relaxed, "Fair kernel PCA": kernel,
+    "Robust PCA": robust, "Convex PCA (mean)": relaxed,
     "Fair PCA": lambda name, X, groups: equal_means(METHODS[name].make(1, 0), X, groups),
 }  # fmt: skip
 #: Settings of other methods, or further ones.
@@ -216,7 +216,7 @@ VARIANTS = {
 } | {f"{name}, two components": lambda name, X, groups: ORACLES[name.split(",")[0]](name.split(",")[0], X, groups, 2)
      for name in ("PCA", "Min-max loss", "Min-max error", "Robust PCA (radius 0)", "Robust PCA")}  # fmt: skip
 #: Of three groups.
-THREE = ("PCA", "Fair PCA", "LEACE, all features", "Fair kernel PCA")
+THREE = ("PCA", "Fair PCA", "LEACE, all features")
 
 
 def require_whole(certificate, reached, values):
@@ -260,6 +260,13 @@ def test_no_answer_to_the_whole_problem_passes_the_bound(name, seed):
 def test_nor_of_three_groups(name):
     sample = draw(counts=(40, 30, 20), d={"PCA": 3}.get(name, 4), seed=3)
     require_whole(*(ORACLES | VARIANTS)[name](name, sample.X, sample.groups))
+
+
+@pytest.mark.parametrize("counts", [(70, 40), (40, 30, 20)])
+def test_fair_kernel_pca_is_the_best_of_all_and_claims_less(counts):
+    certificate, reached, values = kernel(*dataclasses.astuple(draw(counts=counts, d=4, seed=3)))
+    assert certificate.scope == "last step", "Lanczos steps do not prove that no eigenvalue was overlooked"
+    require_whole(dataclasses.replace(certificate, scope="whole problem"), reached, values)
 
 
 @pytest.mark.parametrize("estimator", [

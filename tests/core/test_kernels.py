@@ -47,6 +47,7 @@ def test_every_kernel_is_its_formula(name):
     assert not kernel.is_positive or np.linalg.eigvalsh(K)[0] > -1e-12 * np.linalg.norm(K)
     negative = resolved("polynomial", coef0=-1.0, gamma=0.1, degree=2)
     assert not negative.is_positive
+    assert not resolved("polynomial", degree=2.5).is_positive
     assert np.linalg.eigvalsh(negative.matrix(X / 10, ROWS))[0] < -1e-6
 
 

@@ -1,13 +1,11 @@
 """Upper bounds that no clustering exceeds, from eigenvalues: the certificates of the clusterers."""
 
-from collections.abc import Callable
-
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..core.answer import Certificate
 from ..core.errors import NotSolvedError
-from .kernels import DENSE, Gram, indicator
+from ..core.linalg import DENSE, leading_eigenpairs
+from .kernels import Gram, indicator
 
 #: A bound that is below the value reached by more than this part of the kernel's trace is wrong: for a kernel in double
 #: precision, and in single.
@@ -51,23 +49,3 @@ def deflated_bound(gram: Gram, codes: np.ndarray, weight: float, n_clusters: int
     if n > DENSE:
         values = values + np.linalg.norm(product(vectors) - vectors * values, axis=0)
     return constant / n + float(values.sum(axis=0))
-
-
-# -- leading eigenvectors of a symmetric matrix that is known by its products ----------------------------------------
-
-
-def leading_eigenpairs(
-    product: Callable[[np.ndarray], np.ndarray], n: int, k: int, rng: np.random.Generator, *, precision: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k) of M, ``product(V)`` being M V.
-
-    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision``.
-    """
-    if n <= max(DENSE, 3 * k):
-        M = product(np.eye(n))
-        values, vectors = np.linalg.eigh(0.5 * (M + M.T))
-        return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
-    operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
-    values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(n), tol=precision)
-    order = np.argsort(values)[::-1]
-    return values[order], vectors[:, order]

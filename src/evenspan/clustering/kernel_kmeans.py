@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
+from ..core.linalg import leading_eigenpairs
 from ..core.options import Options, one_of, option, parameterised, whole
-from .bounds import certified, leading_eigenpairs
+from .bounds import certified
 from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
 

@@ -8,11 +8,9 @@ from sklearn.utils import gen_batches
 
 from ..core.inputs import require_memory, warn_caller
 from ..core.kernels import KernelWarning, resolve_kernel
-from ..core.linalg import require_symmetric
+from ..core.linalg import DENSE, require_symmetric
 from .estimator import NearestCentre
 
-#: Up to this number of rows all eigenvectors are computed.
-DENSE = 600
 #: Lanczos steps that look for a negative eigenvalue of a larger matrix.
 STEPS = 30
 

@@ -55,7 +55,9 @@ class Kernel:
     @property
     def is_positive(self) -> bool:
         """Whether every kernel matrix is known to be positive semidefinite."""
-        return self.name in ("rbf", "linear") or (self.name == "polynomial" and self.params.get("coef0", 1.0) >= 0)
+        degree, constant = self.params.get("degree", 3), self.params.get("coef0", 1.0)
+        power = degree >= 0 and degree == int(degree) and constant >= 0  # a sum of products of kernels
+        return self.name in ("rbf", "linear") or (self.name == "polynomial" and power)
 
     def anchors(self, X: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """What ``block`` needs to know of some rows of the training sample: the points, or their positions in it."""
@@ -82,9 +84,11 @@ class Kernel:
         return values
 
     def matrix(self, X: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """The symmetric kernel matrix of some rows of the training sample, or of all."""
-        rows = np.arange(len(X)) if rows is None else rows
-        return require_symmetric(self.block(X[rows], self.anchors(X, rows)), f"the {self.name} kernel")
+        """The symmetric kernel matrix of some rows of the training sample, or of all: X itself where it was given."""
+        if rows is not None or self.name != "precomputed":
+            rows = np.arange(len(X)) if rows is None else rows
+            X = self.block(X[rows], self.anchors(X, rows))
+        return require_symmetric(X, f"the {self.name} kernel")
 
 
 def resolve_kernel(kernel, X: np.ndarray, weights: np.ndarray | None = None, *, gamma, params=None) -> Kernel:

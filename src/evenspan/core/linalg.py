@@ -1,9 +1,12 @@
 """Eigenspaces and complements of symmetric matrices: one place for orders, signs, ties and cut-offs."""
 
+import inspect
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from .errors import DataError
 
@@ -13,6 +16,10 @@ LARGE, SHARE = 300, 1 / 20
 LONGEST = 30
 #: Residual over the distance of the k-th eigenvalue from the next, at which eigenvectors are found.
 RESIDUAL = 1e-7
+#: Up to so many rows a matrix that is known by its products is decomposed whole.
+DENSE = 600
+#: Whether Lanczos steps go on from an invariant space by a generator that they are given: from SciPy 1.17.
+SEEDED = "rng" in inspect.signature(eigsh).parameters
 
 
 def signs_of(E: np.ndarray) -> np.ndarray:
@@ -77,6 +84,23 @@ def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The k largest eigenvalues of the symmetric H in decreasing order, and orthonormal eigenvectors (d, k)."""
     values, vectors = eigenpairs(symmetrise(H))
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
+
+
+def leading_eigenpairs(
+    product: Callable, n: int, k: int, rng: np.random.Generator, *, precision: float = 0.0, dense: int = DENSE
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k largest eigenvalues, decreasing, and orthonormal eigenvectors (n, k) of M, ``product(V)`` being M V.
+
+    A small matrix is decomposed whole, a large one by Lanczos steps, to the relative accuracy ``precision``.
+    """
+    if n <= max(dense, 3 * k):
+        values, vectors = np.linalg.eigh(symmetrise(product(np.eye(n))))
+    else:
+        operator = LinearOperator((n, n), matvec=lambda v: product(v.reshape(-1, 1))[:, 0], dtype=np.float64)
+        seeded = {"rng": rng} if SEEDED else {}
+        values, vectors = eigsh(operator, k, which="LA", v0=rng.standard_normal(n), tol=precision, **seeded)
+    order = np.argsort(values, kind="stable")[: -k - 1 : -1]
+    return values[order], vectors[:, order]
 
 
 def krylov_eigenspace(

@@ -93,21 +93,27 @@ def split_attributes(sensitive_features, numeric_attributes) -> tuple:
     return (rest if rest.shape[1] else np.full(len(table), "all")), quantities
 
 
+def centred_columns(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """For each column the z (n,) with the constraint X'z: less its mean, of length one, times the weights; or zero."""
+    if not np.isfinite(columns).all():
+        raise DataError(
+            "a numeric attribute, or the target to keep, holds NaN or infinite values. Drop those rows or impute them."
+        )
+    Z = columns - np.average(columns, axis=0, weights=weights)
+    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
+    Z -= np.average(Z, axis=0, weights=weights)
+    lengths = np.sqrt(weights @ Z**2)
+    constant = lengths <= 1e-12 * np.sqrt(weights @ columns**2)
+    Z *= weights[:, None] * np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, lengths))
+    return Z
+
+
 def quantity_constraints(X, quantities: np.ndarray | None, weights: np.ndarray | None) -> np.ndarray | None:
     """The columns X'z for each numeric attribute z, centred and of unit length, shape (d, q); 0 for a constant z."""
     if quantities is None:
         return None
-    if not np.isfinite(quantities).all():
-        raise DataError(
-            "a numeric attribute, or the target to keep, holds NaN or infinite values. Drop those rows or impute them."
-        )
     weights = np.ones(len(quantities)) if weights is None else np.asarray(in_pandas(weights), dtype=np.float64)
-    Z = quantities - np.average(quantities, axis=0, weights=weights)
-    # Once more: what rounding left of the mean of large values would be multiplied by the mean of X.
-    Z -= np.average(Z, axis=0, weights=weights)
-    lengths = np.sqrt(weights @ Z**2)
-    constant = lengths <= 1e-12 * np.sqrt(weights @ quantities**2)
-    Z *= weights[:, None] * np.where(constant, 0.0, 1.0 / np.where(constant, 1.0, lengths))
+    Z = centred_columns(quantities, weights)
     if sparse.issparse(X):
         return X.T @ Z
     n, d, rows = row_blocks(X)

@@ -1,26 +1,86 @@
-"""Fair kernel PCA (Kleindessner et al. 2023): fair PCA of the coordinates that a kernel gives to points."""
+"""Fair kernel PCA (Kleindessner et al. 2023): kernel PCA of what is left of a kernel without the gaps of the groups."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, replace
+from numbers import Integral
 
 import numpy as np
+from scipy.linalg import lapack
+from scipy.sparse.linalg import ArpackError
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
+from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import numeric_table
+from ..core.groups import encode_groups
 from ..core.inputs import require_generator, require_memory, warn_caller
-from ..core.kernels import KernelWarning, resolve_kernel
-from ..core.linalg import signs_of, top_eigenspace
+from ..core.kernels import Kernel, KernelWarning, resolve_kernel
+from ..core.linalg import leading_eigenpairs, signs_of, span, top_eigenspace
+from ..core.moments import GroupMoments
 from ..core.options import ATTRIBUTES, SINGLE_GROUP, Options, none, number, one_of, option, parameterised, whole
-from .constraints import favourable_rows, split_attributes
-from .fair_pca import FairPCA
+from .constraints import centred_columns, codes_by_attribute, favourable_rows, require_groups, split_attributes
+from .fair_pca import NOTHING, FairPCA
 
-#: Eigenvalues of a kernel matrix below this, relative to its Frobenius norm, count as zero.
+#: Eigenvalues below this, relative to the Frobenius norm of a kernel matrix or to its trace, count as zero.
 RANK_CUT = 1e-10
+#: Up to so many rows the matrix is decomposed whole.
+FEW = 20
+
+
+def is_semidefinite(K: np.ndarray) -> bool:
+    """Whether the symmetric K, raised by what counts as zero, has a Cholesky factorisation."""
+    M = np.array(K, order="F")
+    M[np.diag_indices(len(M))] += RANK_CUT * np.linalg.norm(K)
+    return lapack.dpotrf(M, lower=1, clean=0, overwrite_a=1)[1] == 0
+
+
+def leading_directions(
+    K: np.ndarray, Z: np.ndarray, s: np.ndarray, k: int, center: str, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray, Certificate] | None:
+    """The k best directions among those with Z'KA = 0: coefficients A (n, k), products KA (n, k), and a certificate.
+
+    K (n, n) is positive semidefinite, Z (n, r) is centred, and s (n,) holds the roots of the row weights. None where
+    an eigenvalue of Z'KZ, or one of the k that are kept, is too near to zero for it.
+    """
+    # With a basis Z for which Z'KZ = I the points without the mean differences have the kernel matrix K - WW'.
+    size, given = float(s**2 @ K.diagonal()), Z
+    gaps, basis = np.linalg.eigh(Z.T @ (K @ Z))
+    if (gaps <= RANK_CUT * size).any():
+        return None
+    Z = Z @ (basis / np.sqrt(gaps))
+    W = K @ Z
+
+    # Its kernel PCA: eigenvectors Q, of rows times s, less their mean. No matrix is formed.
+    s, unit = s[:, None], s[:, None] / np.linalg.norm(s) * (center == "overall")
+
+    def centred(V: np.ndarray) -> np.ndarray:
+        return V - unit * (unit.T @ V)
+
+    def product(V: np.ndarray) -> np.ndarray:
+        V = s * centred(V)
+        return centred(s * (K @ V - W @ (W.T @ V)))
+
+    try:
+        values, Q = leading_eigenpairs(product, len(K), k, rng, dense=FEW)
+    except ArpackError:
+        return None
+    if values[-1] <= RANK_CUT * size:
+        return None
+    A = (s * Q - Z @ (W.T @ (s * Q))) / np.sqrt(values)
+
+    # What is proved: lengths, equal means, and k eigenvalues within the residuals; not that none is larger.
+    E = K @ A
+    T = centred(s * E)
+    reached, rest = float((T**2).sum(axis=None)), float(np.linalg.norm(np.sqrt(values) * T - values * Q))
+    violation = float(np.abs(given.T @ E).max(initial=0.0)) / np.sqrt(size)
+    violation = max(violation, float(np.abs(A.T @ E - np.eye(k)).max()))
+    problem = "trace of A'K^2A over A'KA = I with equal group means, near the eigenvectors found"
+    return A, E, Certificate(problem, reached, reached + k * rest, violation)
 
 
 def kernel_coordinates(K: np.ndarray) -> np.ndarray:
@@ -43,8 +103,39 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
+class KernelMap(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the methods that map rows by kernel values with anchors, once or several times in turn."""
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+    @abstractmethod
+    def _maps(self) -> Iterable[tuple[Kernel, np.ndarray, np.ndarray, np.ndarray]]:
+        """Kernel, anchors, coefficients and offset of each map."""
+
+    def transform(self, X):
+        """Coordinates of X along the fitted directions; groups are not needed.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame of shape (n, d)
+            Points with the features of the training sample, or their kernel values with all of its rows.
+
+        Returns
+        -------
+        ndarray of shape (n, k), or (n, 2k) where there is a ``tradeoff``
+        """
+        check_is_fitted(self)
+        return self._mapped(numeric_table(self, X, dtype=np.float64, order="C", reset=False))
+
+    def _mapped(self, T: np.ndarray) -> np.ndarray:
+        for kernel, anchors, A, offset in self._maps():
+            T = np.vstack([kernel.block(T[rows], anchors) @ A - offset for rows in gen_batches(len(T), 1024)])
+        return T
+
+
 @parameterised
-class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FairKernelPCA(KernelMap):
     r"""Kernel PCA among the projections that give all groups the same mean.
 
     With the kernel matrix :math:`K` and centred group indicators as the columns of :math:`Z`,
@@ -54,9 +145,9 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         \max_A \operatorname{tr} A^\top K^2 A
         \quad \text{subject to} \quad A^\top K A = I_k, \quad Z^\top K A = 0 .
 
-    With the coordinates :math:`K^{1/2}` of the sample in its own span this is fair PCA, and so it is computed. For two
-    groups :math:`Kz` is a multiple of the witness function of their maximum mean discrepancy: it is taken out of the
-    feature space, and PCA is done with what is left.
+    It is kernel PCA of the Schur complement :math:`K - K Z (Z^\top K Z)^+ Z^\top K`, which is the kernel matrix of the
+    points without the mean differences. For two groups :math:`Kz` is a multiple of the witness function of their
+    maximum mean discrepancy: it is taken out of the feature space, and PCA is done with what is left.
 
     Parameters
     ----------
@@ -76,7 +167,7 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         What is compared, and the quantities that every output becomes uncorrelated with.
     n_landmarks, random_state : int, optional, and int, Generator or None, default 0
         Represent points by their kernel values with so many random rows of the training sample; all rows give the full
-        answer exactly.
+        answer exactly. The generator draws the landmarks, or the vector from which Lanczos steps start.
 
     Attributes
     ----------
@@ -87,19 +178,27 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The anchors (with a precomputed kernel their positions), and the kernel with all its parameters fixed.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
-    constraint_rank_, certificate_, group_labels_, group_counts_ : as in ``FairPCA``
-        With landmarks or ``match="covariance"`` the certificate is about the last step, in what these leave.
+    constraint_rank_, group_labels_, group_counts_ : as in ``FairPCA``
+        The number of directions that the constraints remove, and the groups.
+    certificate_ : Certificate
+        Of the last step. After Lanczos steps its bound is what k eigenvalues within the residuals can add up to, and in
+        coordinates the largest sum of k eigenvalues there.
 
     Guarantees
     ----------
-    On the training sample the group means of the output coincide to rounding, for landmarks too, and no other k
-    orthonormal directions with that property keep more, up to eigenvalues below 1e-10 of the norm of the kernel matrix,
-    which count as zero. On new data the gap is of the order of one over the square root of the group sizes.
+    On the training sample the group means of the output coincide to rounding, for landmarks too, and the directions are
+    eigenvectors of the Schur complement. That no other k orthonormal directions with equal means keep more is not
+    proved: Lanczos steps can overlook an eigenvector, though from a random start they hardly do. A kernel that is not
+    positive semidefinite, landmarks and ``match="covariance"`` take coordinates of the points in their own span, where
+    eigenvalues of K below 1e-10 of its norm count as zero, and where the best directions are proved to be found. On new
+    data the gap is of the order of one over the square root of the group sizes.
 
     Complexity
     ----------
-    O(n^2 d + n^3) time and O(n^2) memory, as two eigendecompositions of K. With m landmarks O(n m (d + m) + m^3) time
-    and O(n m) memory.
+    O(n^2 (d + p)) time for p products of K with a vector, some dozens as a rule, and no memory of order n^2 but K. A
+    kernel that is not known to be positive semidefinite is tried first by a Cholesky factorisation of a copy, O(n^3)
+    time. In coordinates O(n^3) time, as two eigendecompositions of K; with m landmarks O(n m (d + m) + m^3) time and
+    O(n m) memory.
 
     References
     ----------
@@ -134,9 +233,6 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     n_landmarks: int | None = option(None, whole(1) | none("the matrix of all rows"))
     random_state: int | np.random.Generator | None = 0
 
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
-
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data.
 
@@ -160,10 +256,10 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"kernel='precomputed' and X has shape {X.shape}; needed is the square kernel matrix of the fitting "
                 "sample. Pass it, or choose another kernel."
             )
+        groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         weights = row_weights(sample_weight, n)
         if self.criterion == "equal_opportunity":
-            groups, _ = split_attributes(sensitive_features, self.numeric_attributes)
-            _, weights = favourable_rows(y, self.positive_label, groups, n, self.attributes, sample_weight)
+            groups, weights = favourable_rows(y, self.positive_label, groups, n, self.attributes, sample_weight)
         weights = np.ones(n) if weights is None else weights
         rows = anchors = np.flatnonzero(weights)
         if not len(rows):
@@ -176,50 +272,64 @@ class FairKernelPCA(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.kernel_.name == "linear" and self.center == "overall":
             # Far from zero products keep no digits of what is to be compared.
             self.kernel_ = replace(self.kernel_, origin=np.average(X, axis=0, weights=weights))
-        self.gamma_ = self.kernel_.gamma
+        self.gamma_, self.X_fit_ = self.kernel_.gamma, self.kernel_.anchors(X, anchors)
+        # Landmarks, directions chosen by covariance, and a kernel matrix that is indefinite take coordinates.
+        m, k, positive = len(anchors), self.n_components, self.kernel_.is_positive
+        counted = isinstance(k, Integral) and not isinstance(k, bool) and 1 <= k <= len(rows)
+        lanczos = counted and self.match == "mean" and m == len(rows)
         require_memory(
-            8 * (4 * len(anchors) ** 2 + n * len(anchors)),
-            f"fair kernel PCA of {n} rows with {len(anchors)} anchors",
+            8 * ((1 if lanczos and positive else 4) * m**2 + (m < n) * n * m),
+            f"fair kernel PCA of {n} rows with {m} anchors",
             "n_landmarks=1000 represents rows by kernel values with so many of them, and needs less.",
         )
-        B = kernel_coordinates(self.kernel_.matrix(X, anchors))
-        self.X_fit_ = self.kernel_.anchors(X, anchors)
-        T = self.kernel_.block(X, self.X_fit_) @ B
-        shared = inspect.signature(FairPCA).parameters.keys() & self.get_params(deep=False).keys()
-        fair = FairPCA(**{name: getattr(self, name) for name in shared})
-        fair.fit(T, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if positive:
+            K = self.kernel_.block(self.X_fit_, self.X_fit_)
+        else:
+            K = self.kernel_.matrix(X, None if m == n else anchors)
+        found = None
+        if lanczos and (positive or is_semidefinite(K)):
+            found = self._by_lanczos(K, groups, quantities, weights, rng)
+        if found is None:
+            B = kernel_coordinates(K)
+            T = (K if m == n else self.kernel_.block(X, self.X_fit_)) @ B
+            shared = inspect.signature(FairPCA).parameters.keys() & self.get_params(deep=False).keys()
+            fair = FairPCA(**{name: getattr(self, name) for name in shared})
+            fair.fit(T, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+            V = np.hstack([one.V for one in (fair.subspace_, fair.standard_subspace_) if one is not None])
+            found = B @ V, T[rows] @ V, fair.subspace_.mean @ V
+            self.certificate_ = replace(fair.certificate_, scope="last step")
+            for name in ("constraint_rank_", "group_labels_", "group_counts_"):
+                setattr(self, name, getattr(fair, name))
 
-        dual, offsets = [], []
-        for subspace, weight in ((fair.subspace_, 1.0), (fair.standard_subspace_, self.tradeoff)):
-            if subspace is not None:
-                offset = subspace.mean @ subspace.V
-                signs = weight * signs_of(T[anchors] @ subspace.V - offset)  # the anchors decide
-                dual.append(B @ (subspace.V * signs))
-                offsets.append(offset * signs)
-        self.dual_coef_, self.offset_ = np.hstack(dual), np.hstack(offsets)
-        self.eigenvalues_ = weights @ fair.subspace_.apply(T) ** 2
-        for name in ("constraint_rank_", "certificate_", "group_labels_", "group_counts_"):
-            setattr(self, name, getattr(fair, name))
-        if len(anchors) < len(rows):
-            self.certificate_ = replace(self.certificate_, scope="last step")
+        A, E, offset = found
+        self.eigenvalues_ = weights[rows] @ (E - offset)[:, :k] ** 2
+        signs = signs_of((E - offset)[np.searchsorted(rows, anchors)])  # the anchors decide
+        signs[k:] *= self.tradeoff or 0.0
+        self.dual_coef_, self.offset_ = A * signs, offset * signs
         return self
 
-    def transform(self, X):
-        """Coordinates of X along the fitted directions; groups are not needed.
+    def _by_lanczos(self, K, groups, quantities, weights, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Coefficients A of both blocks, products KA and their offset; None where that takes coordinates."""
+        n, rows = len(weights), np.flatnonzero(weights)
+        moments, (labels, codes) = GroupMoments.from_data(np.zeros((n, 1)), groups, weights), encode_groups(groups, n)
+        columns = [np.eye(part.max() + 1)[part] for part in codes_by_attribute(labels, codes, self.attributes)]
+        columns = np.hstack(columns if quantities is None else [*columns, quantities])
+        s = np.sqrt(weights[rows])
+        Z = s[:, None] * span(centred_columns(columns, weights)[rows] / s[:, None])
+        constraints = [Z] if self.tradeoff is None else [Z, Z[:, :0]]
+        blocks = [leading_directions(K, one, s, self.n_components, self.center, rng) for one in constraints]
+        if any(block is None for block in blocks):
+            return None
+        if quantities is None:
+            labels = moments.cells().labels if self.attributes == "intersection" else labels
+            require_groups(labels, self.on_single_group, NOTHING)
+        self.constraint_rank_, self.certificate_ = Z.shape[1], blocks[0][2]
+        self.group_labels_, self.group_counts_ = moments.labels, moments.counts
+        A, E = (np.hstack([block[i] for block in blocks]) for i in (0, 1))
+        return A, E, (s**2 / (s @ s)) @ E * (self.center == "overall")
 
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the training sample, or their kernel values with all of its rows.
-
-        Returns
-        -------
-        ndarray of shape (n, k), or (n, 2k) with ``tradeoff``
-        """
-        check_is_fitted(self)
-        X = numeric_table(self, X, dtype=np.float64, order="C", reset=False)
-        parts = [self.kernel_.block(X[rows], self.X_fit_) @ self.dual_coef_ for rows in gen_batches(len(X), 1024)]
-        return np.vstack(parts) - self.offset_
+    def _maps(self):
+        return [(self.kernel_, self.X_fit_, self.dual_coef_, self.offset_)]
 
     @property
     def _n_features_out(self) -> int:

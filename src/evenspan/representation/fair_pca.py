@@ -24,6 +24,9 @@ from .constraints import (
     split_attributes,
 )
 
+#: What one group only has as its consequence.
+NOTHING = "there is nothing to be fair between, and fair PCA is standard PCA"
+
 
 def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     """A symmetric matrix whose null directions, within the basis R, have equal covariance with all else in every group.
@@ -156,8 +159,7 @@ class FairPCA(SubspaceEstimator):
             )
         groups = moments.cells() if self.attributes == "intersection" else moments
         if not len(self.numeric_attributes):
-            nothing = "there is nothing to be fair between, and fair PCA is standard PCA"
-            require_groups(groups.labels, self.on_single_group, nothing)
+            require_groups(groups.labels, self.on_single_group, NOTHING)
         quantities = np.zeros((groups.d, 0)) if quantities is None else quantities
         mean, scale = (moments.mean if self.center == "overall" else np.zeros(moments.d)), None
         if self.standardize:

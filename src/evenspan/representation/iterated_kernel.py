@@ -3,19 +3,16 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import gen_batches
-from sklearn.utils.validation import check_is_fitted
 
 from ..core.estimator import numeric_table
 from ..core.inputs import require_generator
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, Options, option, parameterised, whole
-from .fair_kernel_pca import FairKernelPCA
+from ..core.options import ATTRIBUTES, SINGLE_GROUP, option, parameterised, whole
+from .fair_kernel_pca import FairKernelPCA, KernelMap
 
 
 @parameterised
-class IteratedKernelErasure(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class IteratedKernelErasure(KernelMap):
     r"""Rounds of fair kernel PCA, each with a Gaussian kernel of what the round before has left.
 
     With :math:`T_0` the standardised features, and :math:`\varphi_r` the feature map of the Gaussian kernel whose width
@@ -64,7 +61,7 @@ class IteratedKernelErasure(Options, ClassNamePrefixFeaturesOutMixin, Transforme
 
     Complexity
     ----------
-    R times that of ``FairKernelPCA``: O(R n^3) time, or with m landmarks O(R (n m (d + m) + m^3)).
+    R times that of ``FairKernelPCA``, and of its kernel values once more.
 
     References
     ----------
@@ -84,9 +81,6 @@ class IteratedKernelErasure(Options, ClassNamePrefixFeaturesOutMixin, Transforme
     >>> bool(np.allclose(T[ring == "inner"].mean(axis=0), T[ring == "outer"].mean(axis=0)))
     True
     """
-
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     n_components: int = 2
     _: KW_ONLY
@@ -130,25 +124,11 @@ class IteratedKernelErasure(Options, ClassNamePrefixFeaturesOutMixin, Transforme
         self.group_labels_, self.group_counts_ = rounds[-1].group_labels_, rounds[-1].group_counts_
         return self
 
-    def transform(self, X):
-        """Coordinates of X after the last round; groups are not needed.
+    def _maps(self):
+        return zip(self.kernels_, self.anchors_, self.dual_coefs_, self.offsets_, strict=True)
 
-        Parameters
-        ----------
-        X : array-like or DataFrame of shape (n, d)
-            Points with the features of the training sample.
-
-        Returns
-        -------
-        ndarray of shape (n, k)
-        """
-        check_is_fitted(self)
-        T = (numeric_table(self, X, dtype=np.float64, order="C", reset=False) - self.mean_) / self.scale_
-        for kernel, anchors, A, offset in zip(
-            self.kernels_, self.anchors_, self.dual_coefs_, self.offsets_, strict=True
-        ):
-            T = np.vstack([kernel.block(T[rows], anchors) @ A - offset for rows in gen_batches(len(T), 1024)])
-        return T
+    def _mapped(self, T: np.ndarray) -> np.ndarray:
+        return super()._mapped((T - self.mean_) / self.scale_)
 
     @property
     def _n_features_out(self) -> int:
