@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from evenspan import FairPCA, GroupFrame, GroupMoments, StreamingFairPCA
+from evenspan import FairPCA, GroupFrame, GroupMoments, StreamingFairPCA, metrics
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 from evenspan.core.inputs import RowOrderWarning
@@ -78,6 +78,20 @@ def test_every_method_learns_the_same_from_tensors(name):
         np.testing.assert_array_equal(fitted.inverse_transform(Tensor(T)), plain.inverse_transform(T))
 
 
+def test_metrics_and_subspaces_take_tensors():
+    codes, values = (S.groups == "m").astype(np.int64), (S.X[:, 0] > 0).astype(np.int64)
+    rows, groups, found = Tensor(S.X), Tensor(codes), Tensor(values)
+    assert metrics.mmd2(rows, groups, 1.0) == metrics.mmd2(S.X, codes, 1.0)
+    assert metrics.balance(found, groups) == metrics.balance(values, codes)
+    assert metrics.accuracy(found, groups) == metrics.accuracy(values, codes)
+    for measure in (metrics.demographic_parity_difference, lambda *a: metrics.equal_opportunity_difference(a[0], *a)):
+        assert measure(found, groups) == measure(values, codes)
+    subspace = FairPCA(2).fit(S.X, sensitive_features=codes).subspace_
+    T = subspace.apply(S.X)
+    np.testing.assert_array_equal(subspace.apply(rows), T)
+    np.testing.assert_array_equal(subspace.restore(Tensor(T)), subspace.restore(T))
+
+
 def test_batches_of_tensors():
     codes, weights = (S.groups == "m").astype(np.int64), np.arange(1.0, 151.0)
     parts = [slice(a, a + 40) for a in range(0, 150, 40)]
@@ -132,6 +146,16 @@ def test_refusals_name_the_column():
     ):
         with pytest.raises(error, match=words):
             GroupMoments.from_data(table, S.groups)
+
+
+def test_refusals_of_columns_speak_of_columns():
+    table = POLARS.to_pandas()
+    fitted = FairPCA(2).fit(table, sensitive_features=S.groups)
+    for wrong in (table.rename(columns={table.columns[0]: "other"}), table.iloc[:, :4]):
+        with pytest.raises(DataError, match="Needed are the columns of the training sample, in their order"):
+            fitted.transform(wrong)
+    with pytest.raises(FeatureTypeError, match=r"data type\.$"):
+        FairPCA(2).fit(table.rename(columns={table.columns[0]: 1}), sensitive_features=S.groups)
 
 
 def test_the_same_row_labels_in_another_order_are_told():
