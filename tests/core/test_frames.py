@@ -1,5 +1,7 @@
 """Tables of polars and pyarrow, and tensors: the same answers as from arrays, and names kept."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from evenspan import FairPCA, GroupFrame, GroupMoments, StreamingFairPCA, metrics
+from evenspan import LEACE, FairPCA, GroupFrame, GroupMoments, StreamingFairPCA, metrics
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 from evenspan.core.inputs import RowOrderWarning
@@ -169,5 +171,21 @@ def test_the_same_row_labels_in_another_order_are_told():
     ):
         with pytest.warns(RowOrderWarning, match=r"'row 0', .* paired by position, not by label"):
             call()
+    wide, y = X.reset_index(drop=True), pd.Series(np.arange(len(X)) % 2, index=X.index)
+    table = pd.Series(S.groups).reset_index(drop=True)
+    later = pd.Series(S.groups, index=np.arange(1, len(X) + 1))  # all labels but one are those of other rows
+    for call, name in (
+        (lambda: FairPCA(2).fit(wide, sensitive_features=later), "sensitive_features"),
+        (lambda: FairPCA(2).fit(X, sensitive_features=sex, sample_weight=1.0 + y[::-1]), "sample_weight"),
+        (lambda: FairPCA(2, criterion="equal_opportunity").fit(X, y[::-1], sensitive_features=sex), "y"),
+        (lambda: FairPCA(2, criterion="equal_opportunity").fit(X, y, sensitive_features=turned), "sensitive_features"),
+        (lambda: LEACE(2, keep="classes").fit(X, y[::-1], sensitive_features=sex), "y"),
+    ):
+        with pytest.warns(RowOrderWarning, match=f"and {name} has them as"):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOrderWarning)
+        FairPCA(2).fit(wide, y[::-1], sensitive_features=table)  # y is not used
+        FairPCA(2, criterion="equal_opportunity").fit(X, y, sensitive_features=sex, sample_weight=1.0 + y)
     FairPCA(2).fit(X, sensitive_features=sex)
     FairPCA(2).fit(X, sensitive_features=sex.reset_index(drop=True))  # other labels say nothing of an order

@@ -96,7 +96,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
             del self.feature_names_in_
 
     def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
-        warn_of_order(X, sensitive_features)
+        warn_of_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _fit_moments(self, moments: GroupMoments):
