@@ -143,7 +143,7 @@ def couple(costs: np.ndarray) -> np.ndarray:
     columns = np.tile(np.arange(n), each + (more > 0))
     repeated = costs[:, columns]
     if more:  # the columns up to the last time must be taken
-        repeated[:, each * n :] += 2.0 * m * (costs.max() + 1.0)
+        repeated[:, each * n :] += 2.0 * m * (costs.max() or 1.0)
     chosen = linear_sum_assignment(repeated)[1]
     return columns[chosen]
 
