@@ -272,7 +272,8 @@ def judged(X: np.ndarray, groups, factor: float) -> dict[str, np.ndarray]:
         "mean gap bound": metrics.mean_gap_bound(moments, fitted) / factor,
         "auc": metrics.auc(member, X[:, 0]),
         "auc standard error": metrics.auc_standard_error(member, X[:, 0]),
-        **{f"group auc, {kind}": metrics.group_auc(kind, (E, groups), (E, groups)) for kind in metrics.PROBES},
+        # Of the probes the kernel alone: the linear one has a penalty, and sees a spread of 1e-4 to 1e4 as it is.
+        "group auc, kernel": metrics.group_auc("kernel", (E, groups), (E, groups)),
     }
     units = {"error": factor**2, "loss": factor**2, "mean distance": factor}
     found |= {name: column.to_numpy() / units.get(name, 1.0) for name, column in frame.by_group.items()}
@@ -294,5 +295,5 @@ def test_the_unit_of_features_and_parameters_and_of_what_is_judged(factor):
     one, other = judged(X, groups, 1.0), judged(factor * X, groups, factor)
     for name, value in one.items():
         found = float(np.abs(np.asarray(other[name]) / np.asarray(value) - 1.0).max())
-        offenders += [f"{name}: {found:.1e}"] if not found <= (2e-3 if "auc, " in name else 1e-7) else []
+        offenders += [f"{name}: {found:.1e}"] if not found <= 1e-7 else []
     assert offenders == []
