@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from evenspan.clustering import FairAlignmentClustering, KernelKMeans
-from evenspan.clustering.alignment import aligned, couple
-from evenspan.core.errors import GroupError
+from evenspan.clustering.alignment import aligned, couple, couple_by_clusters
+from evenspan.clustering.transport import squared_distances
+from evenspan.core.errors import ComponentsError, GroupError
 
 
 def made(sizes, seed=0):
@@ -68,3 +69,34 @@ def test_released_rows_trade_balance_for_cost():
     np.testing.assert_array_equal(fits[2].labels_, fits[2].predict(X))
     with pytest.raises(GroupError, match="pairs two groups, and there are 3"):
         FairAlignmentClustering(2).fit(X, sensitive_features=np.arange(105) % 3)
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (20, 45), (7, 28)])
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_pairs_by_clusters_cost_what_those_of_all_pairs_cost(sizes, unit):
+    rng = np.random.default_rng(3)
+    first, second = (unit * rng.normal(size=(size, 3)) for size in sizes)
+    centres, share = unit * rng.normal(size=(4, 3)), sizes[0] / sum(sizes)
+    costs = share * squared_distances(first, centres)[None] + (1 - share) * squared_distances(second, centres)[:, None]
+    of_pairs = costs.min(axis=2)
+    pairs, cost = couple_by_clusters(share, first, second, centres)
+    least = of_pairs[np.arange(sizes[1]), couple(of_pairs / unit**2)].sum()
+    assert cost == pytest.approx(least, rel=1e-9)
+    assert of_pairs[np.arange(sizes[1]), pairs].sum() == pytest.approx(least, rel=1e-9)
+    assert np.ptp(np.bincount(pairs, minlength=sizes[0])) <= 1
+
+
+def test_more_clusters_than_pairs_are_refused():
+    X, groups = made((5, 5))
+    with pytest.raises(ComponentsError, match=r"n_clusters=8, and the rows make 5 pairs.* at most 5 clusters"):
+        FairAlignmentClustering().fit(X, sensitive_features=groups)
+    assert FairAlignmentClustering(5).fit(X, sensitive_features=groups).counts_.balance == 1.0
+
+
+@pytest.mark.parametrize("released", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("different", [1, 2])
+def test_no_cluster_is_empty_where_few_points_differ(different, released):
+    groups, X = np.tile(["a", "b"], 5), np.repeat([[1.0, 2.0], [5.0, 2.0]][:different], 10 // different, axis=0)
+    fitted = FairAlignmentClustering(3, released=released).fit(X, sensitive_features=groups)
+    assert (fitted.counts_.counts.sum(axis=0) > 0).all()
+    assert fitted.counts_.counts.sum() == 10

@@ -227,7 +227,7 @@ def test_what_is_no_gap_is_not_removed_and_what_was_removed_does_not_come_back()
 
 def test_what_is_refused_is_said():
     for options, error, words in (
-        ({"k": 4, "m": 3}, ComponentsError, "at most 3 are possible: 7 feature"),
+        ({"k": 4, "m": 3}, ComponentsError, "at most 3 are possible: 7 dimension"),
         ({"m": 7}, ComponentsError, "at most 6"),
         ({"m": -1}, ConfigurationError, "n_gap_directions=-1"),
         ({"groups": np.where(np.arange(220) == 0, "alone", "other")}, GroupError, "'alone' has 1 row"),
@@ -298,3 +298,17 @@ def test_a_combination_without_favourable_rows_matters_only_for_intersection(cro
     assert same(model, FairPCA(2).fit(X[y == 1], sensitive_features=groups[y == 1]))
     with pytest.raises(GroupError, match=r"attribute0=b, attribute1=x' has no row with y == 1"):
         FairPCA(2, criterion="equal_opportunity", attributes="intersection").fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("model", [FairPCA, LEACE, NullItOutPCA], ids=lambda model: model.__name__)
+def test_cells_are_told_apart_by_values_and_not_by_text(model):
+    rng, n = np.random.default_rng(0), 200
+    table = pd.DataFrame({"r": np.tile(["a, s=b", "a"], n // 2), "s": np.repeat(["c", "b, s=c"], n // 2)})
+    assert (table["r"] + ", s=" + table["s"]).nunique() == 3  # the control: two of four share a plain text
+    codes = table.groupby(["r", "s"]).ngroup().to_numpy()
+    X = rng.normal(size=(n, 8)) + rng.normal(size=(4, 8))[codes]
+    options = {"n_gap_directions": 0} if model is NullItOutPCA else {}
+    fitted = model(2, attributes="intersection", **options).fit(X, sensitive_features=table)
+    T = fitted.transform(X)
+    assert group_gap(T, codes) < 1e-9 * size(T)
+    assert GroupMoments.from_data(X, table).cells().labels.tolist()[0] == "r='a, s=b', s='b, s=c'"

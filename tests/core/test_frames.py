@@ -1,5 +1,7 @@
 """Tables of polars and pyarrow, and tensors: the same answers as from arrays, and names kept."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +9,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from evenspan import FairPCA, GroupFrame, GroupMoments, StreamingFairPCA
+from evenspan import LEACE, FairPCA, GroupFrame, GroupMoments, StreamingFairPCA, metrics
 from evenspan.core.errors import DataError, FeatureTypeError, GroupError
 from evenspan.core.groups import encode_groups
 from evenspan.core.inputs import RowOrderWarning
@@ -78,6 +80,20 @@ def test_every_method_learns_the_same_from_tensors(name):
         np.testing.assert_array_equal(fitted.inverse_transform(Tensor(T)), plain.inverse_transform(T))
 
 
+def test_metrics_and_subspaces_take_tensors():
+    codes, values = (S.groups == "m").astype(np.int64), (S.X[:, 0] > 0).astype(np.int64)
+    rows, groups, found = Tensor(S.X), Tensor(codes), Tensor(values)
+    assert metrics.mmd2(rows, groups, 1.0) == metrics.mmd2(S.X, codes, 1.0)
+    assert metrics.balance(found, groups) == metrics.balance(values, codes)
+    assert metrics.accuracy(found, groups) == metrics.accuracy(values, codes)
+    for measure in (metrics.demographic_parity_difference, lambda *a: metrics.equal_opportunity_difference(a[0], *a)):
+        assert measure(found, groups) == measure(values, codes)
+    subspace = FairPCA(2).fit(S.X, sensitive_features=codes).subspace_
+    T = subspace.apply(S.X)
+    np.testing.assert_array_equal(subspace.apply(rows), T)
+    np.testing.assert_array_equal(subspace.restore(Tensor(T)), subspace.restore(T))
+
+
 def test_batches_of_tensors():
     codes, weights = (S.groups == "m").astype(np.int64), np.arange(1.0, 151.0)
     parts = [slice(a, a + 40) for a in range(0, 150, 40)]
@@ -134,6 +150,16 @@ def test_refusals_name_the_column():
             GroupMoments.from_data(table, S.groups)
 
 
+def test_refusals_of_columns_speak_of_columns():
+    table = POLARS.to_pandas()
+    fitted = FairPCA(2).fit(table, sensitive_features=S.groups)
+    for wrong in (table.rename(columns={table.columns[0]: "other"}), table.iloc[:, :4]):
+        with pytest.raises(DataError, match="Needed are the columns of the training sample, in their order"):
+            fitted.transform(wrong)
+    with pytest.raises(FeatureTypeError, match=r"data type\.$"):
+        FairPCA(2).fit(table.rename(columns={table.columns[0]: 1}), sensitive_features=S.groups)
+
+
 def test_the_same_row_labels_in_another_order_are_told():
     """Rows are paired by position, as everywhere in scikit-learn; labels that disagree are hardly meant so."""
     X = pd.DataFrame(S.X, index=[f"row {i}" for i in range(len(S.X))])
@@ -145,5 +171,21 @@ def test_the_same_row_labels_in_another_order_are_told():
     ):
         with pytest.warns(RowOrderWarning, match=r"'row 0', .* paired by position, not by label"):
             call()
+    wide, y = X.reset_index(drop=True), pd.Series(np.arange(len(X)) % 2, index=X.index)
+    table = pd.Series(S.groups).reset_index(drop=True)
+    later = pd.Series(S.groups, index=np.arange(1, len(X) + 1))  # all labels but one are those of other rows
+    for call, name in (
+        (lambda: FairPCA(2).fit(wide, sensitive_features=later), "sensitive_features"),
+        (lambda: FairPCA(2).fit(X, sensitive_features=sex, sample_weight=1.0 + y[::-1]), "sample_weight"),
+        (lambda: FairPCA(2, criterion="equal_opportunity").fit(X, y[::-1], sensitive_features=sex), "y"),
+        (lambda: FairPCA(2, criterion="equal_opportunity").fit(X, y, sensitive_features=turned), "sensitive_features"),
+        (lambda: LEACE(2, keep="classes").fit(X, y[::-1], sensitive_features=sex), "y"),
+    ):
+        with pytest.warns(RowOrderWarning, match=f"and {name} has them as"):
+            call()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RowOrderWarning)
+        FairPCA(2).fit(wide, y[::-1], sensitive_features=table)  # y is not used
+        FairPCA(2, criterion="equal_opportunity").fit(X, y, sensitive_features=sex, sample_weight=1.0 + y)
     FairPCA(2).fit(X, sensitive_features=sex)
     FairPCA(2).fit(X, sensitive_features=sex.reset_index(drop=True))  # other labels say nothing of an order

@@ -1,13 +1,21 @@
 """Sparse and outlier-robust fair PCA: the exact optimum without a penalty, ascent, zeros, bounds, few far rows."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
 from evenspan import GroupMoments, MinMaxFairPCA, OutlierRobustFairPCA, SparseFairPCA, StandardPCA
 from evenspan.core.estimator import NotConvergedWarning
-from evenspan.reconstruction.group_errors import errors, group_matrices
+from evenspan.reconstruction.group_errors import errors, group_matrices, kept, losses
 from evenspan.reconstruction.min_max import solve
-from evenspan.reconstruction.minorisation import best_of_surrogate, minorise_maximise, variances_kept
+from evenspan.reconstruction.minorisation import (
+    best_features,
+    best_of_surrogate,
+    minorise_maximise,
+    variances_kept,
+    with_zeros,
+)
 from evenspan.reconstruction.outlier_robust import lengths_kept
 
 from .samples import draw
@@ -62,8 +70,8 @@ def test_the_surrogate_lies_below_and_touches(matrices, sample):
             W = np.linalg.qr(rng.normal(size=(D, K)))[0]
             below = values + np.einsum("gdk,dk->g", slopes, W - U)
             assert (tangents(W)[0] >= below - 1e-12).all()
-    kept = [np.linalg.norm(rows[codes == g] @ U, axis=1).mean() for g in (0, 1)]
-    np.testing.assert_allclose(values, kept, rtol=1e-12)
+    means = [np.linalg.norm(rows[codes == g] @ U, axis=1).mean() for g in (0, 1)]
+    np.testing.assert_allclose(values, means, rtol=1e-12)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.05, 0.3])
@@ -109,16 +117,57 @@ def test_a_penalty_gives_zeros_and_a_bound(sample):
         np.random.default_rng(3),
     )
     near = np.linalg.qr(V + 1e-2 * rng.normal(size=(5000, D, K)))[0]
-    kept = np.einsum("ndk,gde,nek->ng", near, S, near, optimize=True)
-    tried = (traces(S) - kept).max(axis=1) + 3.0 * np.abs(near).sum(axis=(1, 2))
+    held = np.einsum("ndk,gde,nek->ng", near, S, near, optimize=True)
+    tried = (traces(S) - held).max(axis=1) + 3.0 * np.abs(near).sum(axis=(1, 2))
     assert tried.min() >= fits[3.0].certificate_.primal - 1e-6
 
 
-def test_a_component_that_costs_more_than_it_keeps_is_said():
+def test_a_component_that_costs_more_than_it_keeps_is_a_feature():
     X = np.random.default_rng(0).normal(size=(60, 4)) * [3.0, 1.0, 0.02, 0.01]
-    with pytest.warns(NotConvergedWarning, match="lower the penalty"):
-        fitted = SparseFairPCA(3, penalty=0.5, objective="error").fit(X, sensitive_features=np.arange(60) % 2)
+    fitted = SparseFairPCA(3, penalty=0.5, objective="error").fit(X, sensitive_features=np.arange(60) % 2)
+    assert fitted.converged_
+    np.testing.assert_array_equal(np.abs(fitted.components_).sum(axis=0), [1, 1, 1, 0])
+
+
+def test_what_is_left_to_gain_is_said(sample):
+    with pytest.warns(NotConvergedWarning, match="raise max_iter or tol"):
+        fitted = SparseFairPCA(K, penalty=0.3, max_iter=1).fit(sample.X, sensitive_features=sample.groups)
     assert not fitted.converged_
+
+
+@pytest.mark.parametrize("standardize", [False, True])
+def test_along_a_path_of_penalties_zeros_grow_and_no_features_are_better(standardize):
+    X = np.random.default_rng(0).normal(size=(400, 6)) * [3, 2, 2, 1, 1, 0.5]
+    groups, k, zeros = np.arange(400) % 2, 3, []
+    moments = GroupMoments.from_data(X, groups)
+    S = group_matrices(moments.standardised() if standardize else moments)
+    for penalty in (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 50.0):
+        fitted = SparseFairPCA(k, penalty=penalty, standardize=standardize).fit_moments(moments)
+        best = min(losses(S, np.eye(6)[:, list(chosen)]).max() for chosen in combinations(range(6), k))
+        assert fitted.converged_
+        assert fitted.certificate_.primal <= best + penalty * k + 1e-9
+        zeros.append(int((fitted.components_ == 0).sum()))
+    assert (np.diff(zeros) >= 0).all()
+    assert zeros[0] < zeros[2] < zeros[-1] == k * 5  # k features at last
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_the_best_features_are_found(groups):
+    rng = np.random.default_rng(groups)
+    S = np.array([A @ A.T for A in rng.normal(size=(groups, 8, 8))])
+    offsets = rng.random(groups)
+    tried = [np.eye(8)[:, list(chosen)] for chosen in combinations(range(8), 3)]
+    best = max((kept(S, V) - offsets).min() for V in tried)
+    assert (kept(S, best_features(S, offsets, 3)) - offsets).min() == pytest.approx(best)
+
+
+def test_zeros_that_leave_no_orthonormal_columns_are_given_up():
+    V = np.linalg.qr(np.eye(4)[:, :2] + 0.01 * np.random.default_rng(0).normal(size=(4, 2)))[0]
+    support = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=bool)  # one shared loading
+    found = with_zeros(V, support)
+    np.testing.assert_allclose(found.T @ found, np.eye(2), atol=1e-12)
+    assert np.abs(found - V).max() < 0.05
+    assert 2 <= (found == 0).sum() < 4
 
 
 def test_few_far_rows_do_not_decide(sample):
@@ -136,9 +185,9 @@ def test_few_far_rows_do_not_decide(sample):
     assert robust.certificate_.primal <= robust.certificate_.dual
     rows = np.delete(X - robust.mean_, far, axis=0)
     codes = (np.delete(sample.groups, far) == "man").astype(int)
-    kept = lengths_kept(rows, codes, np.bincount(codes))
+    lengths = lengths_kept(rows, codes, np.bincount(codes))
     spoilt = StandardPCA(K).fit(X).components_.T
-    assert kept(robust.components_.T)[0].min() > 1.02 * kept(spoilt)[0].min()
+    assert lengths(robust.components_.T)[0].min() > 1.02 * lengths(spoilt)[0].min()
 
 
 def test_lengths_that_are_all_equal_meet_the_bound():

@@ -28,7 +28,7 @@ def refused(error, words, call):
 @pytest.mark.parametrize(
     ("k", "X", "groups", "error", "words"),
     [
-        (6, TWO.X, TWO.groups, ComponentsError, ["n_components=6", "at most 5", "6 feature(s)", "fewer components"]),
+        (6, TWO.X, TWO.groups, ComponentsError, ["n_components=6", "at most 5", "6 dimension(s)", "fewer components"]),
         (0, TWO.X, TWO.groups, ComponentsError, ["n_components=0", "whole number from 1 to 5"]),
         (2.5, TWO.X, TWO.groups, ComponentsError, ["n_components=2.5", "whole number"]),
         (2, TWO.X, ["all"] * 260, GroupError, ["one group only ('all', 260", "at least two", "StandardPCA"]),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenspan import FairPCA, GroupMoments
+from evenspan import FairKernelPCA, FairPCA, GroupMoments
 from evenspan.core.errors import (
     ComponentsError,
     ConfigurationError,
@@ -25,9 +25,9 @@ AGED = pd.DataFrame({"colour": GROUPS, "age": np.arange(380.0), "town": "x"})
 
 EO = {"criterion": "equal_opportunity"}
 REFUSALS = {
-    "k too large": ({"n_components": 5}, ComponentsError, ["n_components=5", "at most 4", "6 feature(s)", "2 removed"]),
+    "k too large": ({"n_components": 5}, ComponentsError, ["n_components=5", "at most 4", "6 dimension(s) less 2"]),
     "k with intersection": ({"groups": TWO, "attributes": "intersection"}, ComponentsError, ["at most 1", "5 removed"]),
-    "nothing left": ({"data": X[:, :2], "n_components": 1}, ComponentsError, ["at most 0", "2 feature(s)"]),
+    "nothing left": ({"data": X[:, :2], "n_components": 1}, ComponentsError, ["possible: 2 feature(s)", "Add"]),
     "one value of an attribute": ({"groups": AGED[["colour", "town"]]}, GroupError, ["'town'", "one group only ('x'"]),
     "a group of one": ({"match": "covariance", "covariance_fraction": 0.4,
                         "groups": np.where(np.arange(380) == 5, "solo", GROUPS)}, GroupError,
@@ -81,3 +81,8 @@ def test_moments_must_be_moments():
         FairPCA(2, numeric_attributes=["age"]).fit_moments(moments)
     with pytest.raises(ComponentsError, match="at most 4"):
         FairPCA(5).fit_moments(moments)
+
+
+def test_a_kernel_has_as_many_dimensions_as_rows():
+    with pytest.raises(ComponentsError, match=r"at most \d+ are possible: \d+ dimension\(s\) less"):
+        FairKernelPCA(400).fit(X[::6], sensitive_features=GROUPS[::6])

@@ -18,6 +18,9 @@ def test_disparities_by_hand():
     assert metrics.demographic_parity_difference(PREDICTION[:6], GROUPS[:6]) == pytest.approx(1 / 3)  # 2/3, 1/3
     # a: 1 of 2 positives, b: 1 of 2, c: 0 of 1. Divided by group sizes it would be 1/3, 1/3, 0.
     assert metrics.equal_opportunity_difference(LABEL, PREDICTION, GROUPS) == pytest.approx(0.5)
+    named = {"sex": GROUPS}
+    assert metrics.demographic_parity_difference(PREDICTION, named) == pytest.approx(2 / 3)
+    assert metrics.equal_opportunity_difference(LABEL, PREDICTION, named) == pytest.approx(0.5)
     words = np.where(PREDICTION == 1, "yes", "no")
     assert metrics.demographic_parity_difference(words, GROUPS, positive_label="yes") == pytest.approx(2 / 3)
 

@@ -3,9 +3,10 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment, linprog
 
-from ..core.errors import GroupError
+from ..core.errors import ComponentsError, GroupError, NotSolvedError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_memory, warn_caller
 from ..core.options import number, option, parameterised, whole
@@ -35,7 +36,7 @@ class FairAlignmentClustering(CentreClusterer):
     Parameters
     ----------
     n_clusters : int
-        The number c.
+        The number c, at most the rows of the larger group; no cluster is empty.
     released : float in [0, 1], default 0.0
         The proportion of rows that go to the nearest centre: those that gain most. 0 keeps the proportions of the
         groups in every cluster, 1 ignores them.
@@ -60,7 +61,8 @@ class FairAlignmentClustering(CentreClusterer):
 
     Complexity
     ----------
-    An assignment problem in each turn, O(n^3) at worst, of n_1 x (n_1 + n_0) costs, which are kept in memory.
+    One assignment problem at the start, O(n^3) at worst, of n_1 x (n_1 + n_0) costs, which are kept in memory; in each
+    turn a linear program of n c variables and n + c equations.
 
     References
     ----------
@@ -97,6 +99,11 @@ class FairAlignmentClustering(CentreClusterer):
         small, large = np.argsort(np.bincount(codes, minlength=2), kind="stable")
         rows = np.flatnonzero(codes == small), np.flatnonzero(codes == large)
         m, n = len(rows[1]), len(rows[0])
+        if c > m:
+            raise ComponentsError(
+                f"n_clusters={c}, and the rows make {m} pairs ({n} and {m} rows in the groups); needed is a pair for "
+                f"each cluster. Ask for at most {m} clusters, or pass more rows."
+            )
         require_memory(24.0 * m * (m + n), "The costs of all pairs", "Fit a sample, and predict the other rows.")
         origin, seed = X.mean(axis=0), int(rng.integers(2**31))
         pairs, centres, self.history_, self.converged_ = aligned(X - origin, rows, c, self.max_iter, seed)
@@ -117,18 +124,13 @@ def aligned(X, rows, c: int, max_iter: int, seed: int) -> tuple[np.ndarray, np.n
     """
     first, second = (X[part] for part in rows)
     share = len(first) / len(X)
-    apart = share * (1.0 - share) * squared_distances(second, first)
-    pairs, history, options = couple(apart), [], {"n_init": 10}
+    pairs, history, options = couple(squared_distances(second, first)), [], {"n_init": 10}
     for _ in range(max_iter):
         means = plain_means(share * first[pairs] + (1.0 - share) * second, c, seed=seed, **options)
         centres = means.cluster_centers_
         options = {"init": centres, "n_init": 1}
-        near = np.full(apart.shape, np.inf)  # of the aligned point of each possible pair to its nearest centre
-        for centre in centres:
-            near = np.minimum(near, squared_distances((1.0 - share) * (second - centre), share * (centre - first)))
-        near += apart
-        pairs = couple(near)
-        history.append(float(near[np.arange(len(second)), pairs].sum(axis=0)))
+        pairs, cost = couple_by_clusters(share, first, second, centres)
+        history.append(cost)
         if len(history) > 1 and history[-2] - history[-1] <= 1e-9 * history[-1]:
             return pairs, centres, np.array(history), True
     return pairs, centres, np.array(history), False
@@ -141,9 +143,41 @@ def couple(costs: np.ndarray) -> np.ndarray:
     columns = np.tile(np.arange(n), each + (more > 0))
     repeated = costs[:, columns]
     if more:  # the columns up to the last time must be taken
-        repeated[:, each * n :] += 2.0 * m * (costs.max() + 1.0)
+        repeated[:, each * n :] += 2.0 * m * (costs.max() or 1.0)
     chosen = linear_sum_assignment(repeated)[1]
     return columns[chosen]
+
+
+def couple_by_clusters(share: float, first, second, centres: np.ndarray) -> tuple[np.ndarray, float]:
+    """The pairs of the least cost for these centres, as ``couple`` would give them, and that cost.
+
+    A pair costs what its rows cost in its cluster, so it is enough to know how often a row is there: a flow from the
+    rows of the one group through the clusters to those of the other, whose optimum is in whole numbers.
+    """
+    (n, m), c = (len(first), len(second)), len(centres)
+    costs = share * squared_distances(first, centres), (1.0 - share) * squared_distances(second, centres)
+    each, more = divmod(m, n)
+    rows = sparse.kron(sparse.eye_array(n + m), np.ones((1, c)))
+    meet = sparse.kron(np.append(np.ones(n), -np.ones(m))[None], sparse.eye_array(c))
+    spare = sparse.eye_array(n + m + c, n)  # what a row of the smaller group has above ``each``
+    every = np.concatenate([cost.ravel() for cost in costs] + [np.zeros(n)])
+    unit = every.max() or 1.0
+    found = linprog(
+        every / unit,
+        A_eq=sparse.hstack([sparse.vstack([rows, meet]), -spare], format="csc"),
+        b_eq=np.concatenate([np.full(n, each), np.ones(m), np.zeros(c)]),
+        bounds=[(0, None)] * ((n + m) * c) + [(0, 1 if more else 0)] * n,
+        method="highs-ds",
+        options={"dual_feasibility_tolerance": 1e-10, "primal_feasibility_tolerance": 1e-10},
+    )
+    times = None if found.x is None else np.rint(found.x[: (n + m) * c])
+    if times is None or np.abs(found.x[: (n + m) * c] - times).max() > 1e-6:
+        raise NotSolvedError(f"no pairs in whole rows were found ({found.message}). Check the features for outliers.")
+    parts = times.astype(np.int64).reshape(n + m, c)
+    pairs = np.empty(m, dtype=np.int64)
+    for k in range(c):
+        pairs[parts[n:, k] > 0] = np.repeat(np.arange(n), parts[:n, k])
+    return pairs, float(every[: len(times)] @ times)
 
 
 def labels_of(X: np.ndarray, rows, pairs: np.ndarray, centres: np.ndarray, released: float) -> np.ndarray:
@@ -152,11 +186,17 @@ def labels_of(X: np.ndarray, rows, pairs: np.ndarray, centres: np.ndarray, relea
     share, costs = len(first) / len(X), squared_distances(X, centres)
     labels = np.empty(len(X), dtype=np.int64)
     labels[second] = (share * costs[first][pairs] + (1.0 - share) * costs[second]).argmin(axis=1)
+    for empty in np.flatnonzero(np.bincount(labels[second], minlength=len(centres)) == 0):  # few different points
+        members = np.flatnonzero(labels[second] == np.bincount(labels[second]).argmax())
+        labels[second[members[costs[second[members]].min(axis=1).argmax()]]] = empty
     wanted = np.bincount(labels[second], minlength=len(centres)) * (len(first) / len(second))
     sizes = np.floor(wanted).astype(np.int64)
     sizes[np.argsort(sizes - wanted, kind="stable")[: len(first) - sizes.sum(axis=0)]] += 1
     labels[first] = transport(costs[first], sizes)
     lost = costs[np.arange(len(X)), labels] - costs.min(axis=1)
     free = np.argsort(-lost, kind="stable")[: round(released * len(X))]
+    fair, free = labels.copy(), free[lost[free] > 0]
     labels[free] = costs[free].argmin(axis=1)
+    while len(empty := np.setdiff1d(fair, labels)):  # rows without which a cluster is empty stay
+        labels[np.isin(fair, empty)] = fair[np.isin(fair, empty)]
     return labels

@@ -53,7 +53,7 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         """The table, the group codes of its rows, the number of clusters and the generator, all checked."""
         self._check_options()
         rng = require_generator(self.random_state)
-        warn_of_order(X, sensitive_features)
+        warn_of_order(X, sensitive_features=sensitive_features)
         X = numeric_table(self, X, **checks)
         codes = self._groups(sensitive_features, X.shape[0])
         return X, codes, require_clusters(self.n_clusters, X.shape[0]), rng

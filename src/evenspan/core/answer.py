@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .inputs import in_pandas
 from .linalg import fix_signs, symmetrise
 
 #: What a certificate is about.
@@ -114,12 +115,12 @@ class FairSubspace:
 
     def apply(self, X: np.ndarray) -> np.ndarray:
         """Coordinates (n, k) of the rows of X in the subspace."""
-        return affine(X, self.V if self.scale is None else self.V / self.scale[:, None], self.mean)
+        return affine(in_pandas(X), self.V if self.scale is None else self.V / self.scale[:, None], self.mean)
 
     def restore(self, T: np.ndarray) -> np.ndarray:
         """The points (n, d) of the subspace that have coordinates T (n, k)."""
         A = self.V.T if self.scale is None else self.V.T * self.scale
-        return T @ A + self.mean
+        return in_pandas(T) @ A + self.mean
 
 
 @dataclass(frozen=True, eq=False)

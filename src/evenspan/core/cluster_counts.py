@@ -8,7 +8,7 @@ from scipy.stats import entropy
 
 from .errors import GroupError
 from .groups import encode_groups, positions, union_labels
-from .inputs import first_few
+from .inputs import first_few, in_pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _filled(counts: np.ndarray) -> np.ndarray:
 
 def _plain(cluster_labels) -> np.ndarray:
     """One label for each row; GroupError unless it is that."""
-    found = np.asarray(cluster_labels)
+    found = np.asarray(in_pandas(cluster_labels))
     if found.ndim != 1:
         raise GroupError(f"cluster labels have shape {found.shape}; needed is (n,), the cluster of each row.")
     if missing := int(pd.isna(found).sum(axis=0)):

@@ -96,7 +96,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
             del self.feature_names_in_
 
     def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
-        warn_of_order(X, sensitive_features)
+        warn_of_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
         return GroupMoments.from_data(X, sensitive_features, sample_weight)
 
     def _fit_moments(self, moments: GroupMoments):
@@ -184,7 +184,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if not is_frame(X):
             return self._finite_table(X, reset=reset, ensure_all_finite=False)
         require_numeric_columns(X)
-        validate_data(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
+        validated(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
         return X
 
     def _finite_table(self, X, *, reset: bool = False, **checks):
@@ -234,7 +234,12 @@ def validated(estimator: BaseEstimator, X, **checks) -> np.ndarray:
         if any(word in str(error) for word in ("could not convert", "strings", "too large")):
             row_blocks(np.asarray(X))  # names the column that is not numeric
         kind = FeatureTypeError if isinstance(error, TypeError) else DataError
-        raise kind(f"{error} Needed is a table of real numbers, with a row for each sample.") from error
+        needed = " Needed is a table of real numbers, with a row for each sample."
+        if any(words in str(error) for words in ("seen at fit time", "names should match", "is expecting")):
+            needed = " Needed are the columns of the training sample, in their order."
+        elif "names are only supported" in str(error):
+            needed = ""  # the message says what to do
+        raise kind(f"{str(error).strip()}{needed}") from error
 
 
 def numeric_table(estimator: BaseEstimator, X, dtype=(np.float64, np.float32), **checks) -> np.ndarray:
@@ -247,10 +252,18 @@ def numeric_table(estimator: BaseEstimator, X, dtype=(np.float64, np.float32), *
 
 
 def require_components(n_components, largest: int, d: int, why: str) -> int:
-    """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that."""
+    """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that.
+
+    There are d dimensions: the features, or as many as rows in the feature space of a kernel.
+    """
+    if largest < 1:
+        raise ComponentsError(
+            f"n_components={n_components!r}, and no component is possible: {d} feature(s){why}. Add features, or "
+            "merge groups."
+        )
     if not isinstance(n_components, Integral) or isinstance(n_components, bool) or not 1 <= n_components <= largest:
         raise ComponentsError(
             f"n_components={n_components!r}; needed is a whole number from 1 to {largest}, and at most {largest} are "
-            f"possible: {d} feature(s){why}. Ask for fewer components."
+            f"possible: {d} dimension(s){why}. Ask for fewer components."
         )
     return int(n_components)

@@ -250,18 +250,19 @@ def require_memory(needed: float, what: str, remedy: str) -> None:
 
 
 class RowOrderWarning(FairWarning):
-    """Features and groups have the same row labels in another order; they are paired by position."""
+    """Features and groups, target or weights share row labels at different places; they are paired by position."""
 
 
-def warn_of_order(X, sensitive_features) -> None:
-    """Warn where the indices of two pandas objects hold the same labels in different orders."""
-    here, there = getattr(X, "index", None), getattr(sensitive_features, "index", None)
-    if not (isinstance(here, pd.Index) and isinstance(there, pd.Index)) or here.equals(there):
-        return
-    if len(here) == len(there) and here.symmetric_difference(there, sort=False).empty:
-        warn_caller(
-            f"X has the rows {first_few(map(repr, here))} and sensitive_features has them as "
-            f"{first_few(map(repr, there))}: rows are paired by position, not by label. Pass "
-            "sensitive_features.loc[X.index] if labels count, else arrays.",
-            RowOrderWarning,
-        )
+def warn_of_order(X, **others) -> None:
+    """Warn where a pandas object has row labels of X, or some of them, but not in the rows where X has them."""
+    here = getattr(X, "index", None)
+    for name, other in others.items():
+        there = getattr(other, "index", None)
+        if not (isinstance(here, pd.Index) and isinstance(there, pd.Index)) or here.equals(there):
+            continue
+        if len(here) == len(there) and not here.intersection(there, sort=False).empty:
+            warn_caller(
+                f"X has the rows {first_few(map(repr, here))} and {name} has them as {first_few(map(repr, there))}: "
+                f"rows are paired by position, not by label. Pass {name}.loc[X.index] if labels count, else arrays.",
+                RowOrderWarning,
+            )

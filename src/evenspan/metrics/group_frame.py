@@ -261,7 +261,7 @@ def input_moments(X, moments, sensitive_features, sample_weight, *, fitted, bloc
 
 def _from_rows(X, sensitive_features, sample_weight, blocks) -> tuple[GroupMoments, list[str]]:
     n, columns = length(X), attribute_columns(sensitive_features)
-    warn_of_order(X, sensitive_features)
+    warn_of_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
     if BLOCK in columns:
         raise GroupError("the name 'block' is taken, and cannot be that of a sensitive feature. Rename the column.")
     if any(len(values) != n for values in columns.values()):

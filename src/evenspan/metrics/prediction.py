@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 
 from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import encode_groups, label_text, positions
+from ..core.inputs import in_pandas
 
 #: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
 PROBES: dict[str, Callable] = {
@@ -27,7 +28,7 @@ FAR = 1e4
 
 def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
     """Share of predictions that equal the label."""
-    return float(np.mean(np.asarray(y) == np.asarray(prediction), axis=0))
+    return float(np.mean(np.asarray(in_pandas(y)) == np.asarray(in_pandas(prediction)), axis=0))
 
 
 def demographic_parity_difference(prediction: np.ndarray, groups, *, positive_label=1) -> float:
@@ -38,7 +39,8 @@ def demographic_parity_difference(prediction: np.ndarray, groups, *, positive_la
     >>> demographic_parity_difference(np.array([1, 1, 1, 0]), ["f", "f", "m", "m"])
     0.5
     """
-    return _spread_of_rates(np.asarray(prediction) == positive_label, groups, f"predictions of {positive_label!r}")
+    hits = np.asarray(in_pandas(prediction)) == positive_label
+    return _spread_of_rates(hits, encode_groups(groups, len(hits))[1], f"predictions of {positive_label!r}")
 
 
 def equal_opportunity_difference(y: np.ndarray, prediction: np.ndarray, groups, *, positive_label=1) -> float:
@@ -50,7 +52,7 @@ def equal_opportunity_difference(y: np.ndarray, prediction: np.ndarray, groups, 
     >>> equal_opportunity_difference(y, prediction, ["f", "f", "m", "m"])
     1.0
     """
-    favourable = np.asarray(y) == positive_label
+    favourable = np.asarray(in_pandas(y)) == positive_label
     labels, codes = encode_groups(groups, len(favourable))
     without = np.flatnonzero(np.bincount(codes[favourable], minlength=len(labels)) == 0)
     if len(without):
@@ -58,13 +60,12 @@ def equal_opportunity_difference(y: np.ndarray, prediction: np.ndarray, groups, 
             f"group {label_text(labels[without[0]])!r} has no row with label {positive_label!r}, so its true positive "
             "rate does not exist. Merge or drop the group."
         )
-    hits = np.asarray(prediction)[favourable] == positive_label
-    return _spread_of_rates(hits, np.asarray(groups)[favourable], f"rows with label {positive_label!r}")
+    hits = np.asarray(in_pandas(prediction))[favourable] == positive_label
+    return _spread_of_rates(hits, codes[favourable], f"rows with label {positive_label!r}")
 
 
-def _spread_of_rates(hits: np.ndarray, groups, what: str) -> float:
-    labels, codes = encode_groups(groups, len(hits))
-    if len(labels) < 2:
+def _spread_of_rates(hits: np.ndarray, codes: np.ndarray, what: str) -> float:
+    if not codes.any():
         raise GroupError(f"all {len(hits)} {what} are of one group; a difference needs two.")
     rates = np.bincount(codes, weights=hits) / np.bincount(codes)
     return float(np.ptp(rates, axis=0))

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist, pdist
 
 from ..core.errors import DataError
 from ..core.groups import encode_groups
+from ..core.inputs import in_pandas
 from ..core.moments import GroupMoments
 
 # Kernel values are summed over blocks of this many rows, which stay in cache; no n x n matrix is held.
@@ -60,7 +61,8 @@ def mmd2(E: np.ndarray, groups, bandwidth: float) -> float:
     labels, codes = encode_groups(groups, len(E))
     if len(labels) < 2:
         raise DataError("there is one group only; a discrepancy needs two.")
-    parts = [np.asarray(E, dtype=np.float64)[codes == g] for g in range(len(labels))]
+    E = np.asarray(in_pandas(E), dtype=np.float64)
+    parts = [E[codes == g] for g in range(len(labels))]
     within = [_mean_kernel(A, A, bandwidth) for A in parts]
     pairs = combinations(range(len(parts)), 2)
     return max(within[g] + within[h] - 2.0 * _mean_kernel(parts[g], parts[h], bandwidth) for g, h in pairs)

@@ -16,15 +16,20 @@ norm at most 1, the convex hull of the orthonormal ones, has the dual
 
 Where the matrix in the norm has rank k, its orthonormal polar factor is the maximiser: the relaxation is tight. With
 one group and no penalty a step is one of orthogonal iteration.
+
+At a large penalty a component may cost more than it keeps, and the maximiser over the hull is then none of the
+orthonormal matrices. On these :math:`\tfrac{\rho}{2} \lVert V \rVert_F^2` is constant, so adding it to every
+:math:`v_g` changes nothing but the tangents: the slopes become :math:`B_g + \rho V_t`, and a larger :math:`\rho` makes
+shorter steps. As :math:`\lVert Y \rVert \le \lambda \sqrt{dk}`, the rank is k for :math:`\rho > \lambda \sqrt{dk}`.
 """
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from ..core.answer import Certificate
-from ..core.errors import NotSolvedError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import top_eigenspace
@@ -107,13 +112,21 @@ def minorise_maximise(
         return float(values.min(axis=0) - penalty * np.abs(V).sum()), values, slopes
 
     reached, values, slopes = objective(V)
-    path, left, dual = [reached], np.inf, (np.full(len(values), 1.0 / len(values)), np.zeros_like(V))
+    path, left, rho, enough = [reached], np.inf, 0.0, 1.01 * penalty * np.sqrt(V.size)
+    dual = np.full(len(values), 1.0 / len(values)), np.zeros_like(V)
     for _ in range(max_iter):
-        offsets = np.einsum("gdk,dk->g", slopes, V) - values
-        new, value, bound, dual = best_of_surrogate(slopes, offsets, penalty, dual, reached, 0.3 * tol)
+        B = slopes + rho * V
+        offsets = np.einsum("gdk,dk->g", B, V) - values
+        new, value, bound, dual = best_of_surrogate(B, offsets, penalty, dual, reached, 0.3 * tol)
         left = bound - reached
-        if left <= tol or value <= reached:
+        stuck = value - reached <= (1e-3 * tol if penalty > 0 else 0.0)
+        if left <= tol or (stuck and rho >= enough):
             break
+        if stuck:  # from the slopes of the group that is served worst alone, and shorter steps
+            worst = values == values.min()
+            Y = np.where(V == 0, np.clip(slopes[worst][0], -penalty, penalty), penalty * np.sign(V))
+            rho, dual = min(2.0 * max(rho, penalty), enough), (worst / worst.sum(axis=0), Y)
+            continue
         V = new
         reached, values, slopes = objective(V)
         path.append(reached)
@@ -124,12 +137,32 @@ def minorise_maximise(
 
 def with_zeros(V: np.ndarray, support: np.ndarray) -> np.ndarray:
     """The orthonormal columns near V that are zero outside the ``support``, by alternating projections."""
-    for _ in range(20_000):
-        left, _, right = np.linalg.svd(np.where(support, V, 0.0), full_matrices=False)
-        V = left @ right
-        if np.abs(V[~support]).max(initial=0.0) <= 1e-13:
-            return np.where(support, V, 0.0)
-    raise NotSolvedError("the loadings found to be zero leave no orthonormal components; lower tol, or the penalty.")
+    while True:
+        W = V
+        for _ in range(1000):
+            left, _, right = np.linalg.svd(np.where(support, W, 0.0), full_matrices=False)
+            W = left @ right
+            beside = np.where(support, 0.0, np.abs(W))
+            if beside.max() <= 1e-13:
+                return np.where(support, W, 0.0)
+        support = support | (beside == beside.max())  # columns that share one loading only cannot be orthogonal
+
+
+def best_features(matrices: np.ndarray, offsets: np.ndarray, k: int) -> np.ndarray:
+    """The k unit vectors (d, k) that keep most of the group of which they keep least."""
+    own = np.einsum("gdd->gd", matrices)
+    unit, (G, d) = own.max(), own.shape
+    # One is chosen or not, k in all, and the last variable lies below what they keep of every group.
+    table = np.block([[np.ones((1, d)), np.zeros((1, 1))], [own / unit, -np.ones((G, 1))]])
+    found = milp(
+        -np.eye(d + 1)[d],
+        integrality=np.append(np.ones(d), 0),
+        bounds=Bounds(np.append(np.zeros(d), -np.inf), np.append(np.ones(d), np.inf)),
+        constraints=LinearConstraint(table, np.append(k, offsets / unit), np.append(k, np.full(G, np.inf))),
+        options={"mip_rel_gap": 0.0, "node_limit": 10_000},
+    )
+    chosen = own.min(axis=0) if found.x is None else found.x[:d]
+    return np.eye(d)[:, np.sort(np.argsort(-chosen, kind="stable")[:k])]
 
 
 def ascend(tangents: Tangents, starts, size: float, penalty: float, tol: float, max_iter: int):
@@ -142,7 +175,7 @@ def ascend(tangents: Tangents, starts, size: float, penalty: float, tol: float, 
     if not converged:
         warn_caller(
             f"{len(path) - 1} steps ended where the next could gain {left:.3g}, and needed is {tol * size:.3g}: raise "
-            "max_iter or tol, or lower the penalty. At a large one a component costs more than it keeps.",
+            "max_iter or tol.",
             NotConvergedWarning,
         )
     return V, {"n_iter_": len(path) - 1, "converged_": converged}
@@ -164,7 +197,8 @@ class SparseFairPCA(ReconstructionEstimator):
     n_components : int, default 2
         The rank k, at most d - 1.
     penalty : float, default 0.05
-        The price of an absolute loading, in units of variance: the larger, the more loadings are zero.
+        The price of an absolute loading, in units of variance: the larger, the fewer loadings pay for themselves. At a
+        price that is large enough every component is a feature.
     objective : {"loss", "error"}, default "loss"
         What is balanced, as in :class:`MinMaxFairPCA`.
     center : {"overall", "group"}, default "overall"
@@ -174,7 +208,8 @@ class SparseFairPCA(ReconstructionEstimator):
     tol : float, default 1e-6
         A step that can gain no more than this share of the largest variance of a group is the last one.
     max_iter : int, default 1000
-        Largest number of steps from each of two starts, the components of PCA and those of ``MinMaxFairPCA``.
+        Largest number of steps from each of three starts: the components of PCA, those of ``MinMaxFairPCA``, and the k
+        features that keep most of the group of which they keep least.
 
     Attributes
     ----------
@@ -189,13 +224,14 @@ class SparseFairPCA(ReconstructionEstimator):
     group_labels_, group_counts_ : ndarray of shape (G,)
         The groups seen in ``fit``.
     converged_, n_iter_ : bool and int
-        Whether the last step could gain no more than ``tol``; steps of the better start.
+        Whether the last step could gain no more than ``tol``; steps from the best start.
 
     Guarantees
     ----------
     The penalised objective falls with every step, to a stationary point: a local optimum, which may depend on the
-    start. The bound is the certified optimum without a penalty plus :math:`\lambda k`, what the loadings of any k
-    orthonormal columns cost at least. It is met at :math:`\lambda = 0`, and its gap grows with the penalty.
+    start. It is at most that of any k features taken for components (where there are many, of those that a search of
+    10,000 nodes finds). The bound is the certified optimum without a penalty plus :math:`\lambda k`, what the loadings
+    of any k orthonormal columns cost at least. It is met at :math:`\lambda = 0`, and its gap grows with the penalty.
 
     Complexity
     ----------
@@ -229,7 +265,7 @@ class SparseFairPCA(ReconstructionEstimator):
     def _solve(self, matrices, moments, k):
         offsets = criteria_offsets(matrices, k, self.objective)
         exact, bound = solve(matrices, k, self.objective)
-        starts = exact, top_eigenspace(moments.scatter, k)[1]
+        starts = exact, top_eigenspace(moments.scatter, k)[1], best_features(matrices, offsets, k)
         size = float(np.trace(matrices, axis1=1, axis2=2).max(axis=0))
         V, learnt = ascend(variances_kept(matrices, offsets), starts, size, self.penalty, self.tol, self.max_iter)
         worst, price = float((offsets - kept(matrices, V)).max(axis=0)), self.penalty * float(np.abs(V).sum())

@@ -10,6 +10,7 @@ from ..core.answer import Answer, FairSubspace
 from ..core.errors import ConfigurationError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
+from ..core.inputs import warn_of_order
 from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import ATTRIBUTES, SINGLE_GROUP, flag, none, number, one_of, option, parameterised
@@ -144,6 +145,7 @@ class FairPCA(SubspaceEstimator):
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         weights = sample_weight
         if self.criterion == "equal_opportunity":
+            warn_of_order(X, sensitive_features=sensitive_features, y=y, sample_weight=sample_weight)
             groups, weights = favourable_rows(
                 y, self.positive_label, groups, X.shape[0], self.attributes, sample_weight
             )

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.answer import Answer, Certificate, FairSubspace, affine
 from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
+from ..core.inputs import warn_of_order
 from ..core.linalg import span, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, one_of, option, parameterised
@@ -163,6 +164,7 @@ class LEACE(SubspaceEstimator):
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
         moments = self._moments(X, groups, sample_weight)
+        warn_of_order(X, y=y if self.keep else None)
         target = target_columns(y, self.keep, X.shape[0])
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
         return self._store(self._solved(moments, *parts), moments)
