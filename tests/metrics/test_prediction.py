@@ -148,6 +148,15 @@ def test_attackers_are_fitted_with_weights():
         np.testing.assert_array_equal(equal[name], scores)
 
 
+def test_what_rounding_leaves_of_an_attacker_ranks_nobody():
+    rng = np.random.default_rng(5)
+    rows, order = rng.normal(size=(300, 4)), rng.permutation(900)
+    E, z = np.vstack([rows, rows, rows])[order], np.repeat([0, 1, 1], 300)[order]  # both groups have the same rows
+    scores = metrics.Panel(E, z).scores(rng.normal(size=(400, 4)))
+    assert np.ptp(scores["kernel"][:, 1]) == 0  # differs in the last digits before they are settled
+    assert np.ptp(scores["neighbours"][:, 1]) > 0
+
+
 def test_what_cannot_be_predicted_or_compared_is_refused(parts):
     part, later = parts
     alone = later[0][later[1] == "azure"], later[1][later[1] == "azure"]
