@@ -132,13 +132,16 @@ def audit(
     parameters |= {"methods": "all" if methods == ["all"] else methods or None}
     parameters |= {"exclude": exclude or [], "keep": keep or [], "missing_codes": codes_by_column(missing_codes)}
     from . import notebook
-    from .run import EXAMPLE, PEOPLE, require_arguments
 
-    parameters |= EXAMPLE | {"table": PEOPLE.name} if example else {}
-    require_arguments(**{name: parameters[name] for name in parameters if name != "table"})
+    beside = None
+    if example:
+        from .run import EXAMPLE, PEOPLE
+
+        parameters |= EXAMPLE | {"table": PEOPLE.name}
+        beside = PEOPLE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
-        notebook.run(parameters, folder, overwrite=overwrite, table=table, beside=PEOPLE if example else None)
+        notebook.run(parameters, folder, overwrite=overwrite, table=table, beside=beside)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Nothing was written to {output}.") from None
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
