@@ -75,7 +75,7 @@ evenspan/core/answer.py
     <= rtol * scale and self.feasibility <= rtol  =>  <= rtol * scale
     return -rtol * scale <= self.gap <=  =>  return self.gap <=
     t_feasible = max(t,  =>  t_feasible = min(t,
-    return T @ A + self.mean  =>  return T @ A
+    return in_pandas(T) @ A + self.mean  =>  return in_pandas(T) @ A
     return X @ A - offset @ A  =>  return X @ A + offset @ A
 evenspan/core/linalg.py
     if not difference <= rtol * largest:  =>  if False:
@@ -98,7 +98,7 @@ evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)
     apart = errors - counts * means  =>  apart = errors
 evenspan/metrics/prediction.py
-    favourable = np.asarray(y) == positive_label  =>  favourable = np.asarray(y) != positive_label
+    favourable = np.asarray(in_pandas(y)) == positive_label  =>  favourable = np.asarray(in_pandas(y)) != positive_label
     return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
     return np.full(len(scores), scores.mean(axis=0)) if  =>  return scores if
 evenspan/metrics/clustering.py

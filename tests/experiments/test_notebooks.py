@@ -116,6 +116,7 @@ SETTINGS = {
     "across-bounds": WHO | {"k": 3, "parts": 1, "methods": "PCA, LEACE"},
     "across-classifiers": WHO | {"methods": "PCA, Fair PCA", "k": 2, "splits": 1},
     "across-concealment": KIND | {"k": 2, "splits": 1, "permutations": 1},
+    "across-audits": {"dataset": "npha", "draws": 1, "methods": "Fair PCA"},
     "kleindessner2023-table": KIND | {"k": 2, "splits": 1},
     "kleindessner2023-networks": {"dataset": "sklearn_diabetes", "k": 2, "splits": 1, "draws": 2},
     "kleindessner2023-runtime": {"sizes": "200 x 10, 300 x 10", "repetitions": 1},

@@ -65,7 +65,7 @@ def _below(entry: Experiment, parts: Mapping[str, list[NotebookNode]]) -> Iterat
     alike = [len({json.dumps(cell.get("outputs")) for cell in same}) == 1 for same in zip(*parts.values(), strict=True)]
     alike[place - 1] = True  # what it says of the run stands again below the results
     links = "".join(f'<a href="#{entry.place(name)}">{html.escape(label(entry, name))}</a>\n' for name in parts)
-    navigation = raw(f'<nav class="tab-links" aria-label="Executions">\n{links}</nav>')
+    navigation = raw(f'<nav class="tab-links" aria-label="Executions: {html.escape(entry.title)}">\n{links}</nav>')
     yield v4.new_markdown_cell(f"{{.tabs}}\n## Results\n\n{navigation}" if several else "## Results")
     for name, part in parts.items():
         own = [cell for i, cell in enumerate(part[:place]) if not alike[i]]

@@ -133,15 +133,13 @@ def audit(
     parameters |= {"exclude": exclude or [], "keep": keep or [], "missing_codes": codes_by_column(missing_codes)}
     from . import notebook
 
-    beside = None
     if example:
         from .run import EXAMPLE, PEOPLE
 
         parameters |= EXAMPLE | {"table": PEOPLE.name}
-        beside = PEOPLE
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends as Ctrl-C does
     try:
-        notebook.run(parameters, folder, overwrite=overwrite, table=table, beside=beside)
+        notebook.run(parameters, folder, overwrite=overwrite, table=table, beside=PEOPLE if example else None)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"Nothing was written to {output}.") from None
     settings = json.loads((folder / SETTINGS).read_text(encoding="utf-8"))
