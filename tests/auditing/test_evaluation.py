@@ -233,6 +233,13 @@ def test_attackers_for_the_choice_never_see_held_out_rows():
     assert found[0] == found[1]
 
 
+def test_attackers_for_the_choice_are_scored_on_rows_they_were_not_fitted_to():
+    X, labels = np.random.default_rng(2).normal(size=(900, 3)), np.tile(["g0", "g1"], 450)  # nothing is to be found
+    (every,) = Attacks(sample(X, labels).points, "team", 0).rows([AS_IT_IS], "validation")
+    assert every[-1].metric == "group AUC"
+    assert every[-1].value < 0.65  # trees find nearly all of the rows that they were fitted to
+
+
 def test_null_quantiles_and_intervals_of_shares_count_effective_rows():
     member, scores = np.arange(400) % 2 == 0, np.random.default_rng(0).normal(size=400)
     w = np.where(np.arange(400) % 20 < 2, 50.0, 1.0)

@@ -127,6 +127,7 @@ def test_the_start_does_not_matter_and_there_is_no_second_matrix():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.3 * 8 * 1500**2
+    assert 0 < model.certificate_.dual - model.certificate_.primal < 1e-9 * model.certificate_.primal  # its residual
     other = fitted(3, few, groups, random_state=1)
     np.testing.assert_allclose(model.transform(few), other.transform(few), atol=1e-11 * size(few))
 

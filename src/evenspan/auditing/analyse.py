@@ -180,7 +180,7 @@ def analyse(
     for part in (HELD_OUT, VALIDATION):
         for name, found in zip(attacked, attacks.rows(list(attacked.values()), part), strict=True):
             rows[name, k] += [(part, row) for row in found]
-        of_pca = rows[PCA, k][-1][1]
+        of_pca = next(row for _, row in rows[PCA, k] if row.metric == "group AUC")  # on held-out rows
         if not (choice and enough and of_pca.value > of_pca.noise_q95):
             break
         attacked = {name: one for name, one in attacked.items() if METHODS[name].equalises in (*MEANS, "nothing")}

@@ -41,7 +41,7 @@ def label_text(label) -> str:
     """A group label as a reader would write it: ``female`` or ``sex=female, race=other``; other labels, other texts."""
     if isinstance(label, np.void):
         values = {name: str(label[name]) for name in label.dtype.names}  # in quotes with a separator inside
-        return ", ".join(f"{k}={v!r}" if "=" in v or ", " in v else f"{k}={v}" for k, v in values.items())
+        return ", ".join(f"{k}={v!r}" if ", " in v else f"{k}={v}" for k, v in values.items())
     return str(label)
 
 

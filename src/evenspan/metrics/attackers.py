@@ -5,7 +5,6 @@ panel says more than its members, and less than a proof: a stronger attacker may
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -14,7 +13,6 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.tree import ExtraTreeClassifier
 
 from ..core.errors import GroupError
 from ..core.groups import encode_groups, positions
@@ -33,20 +31,9 @@ ATTACKERS: Mapping[str, Callable[[int, int | None], ClassifierMixin]] = {
         Nystroem(n_components=min(300, n), random_state=0), LogisticRegression(C=10.0, **_LINEAR)
     ),
     "boosting": lambda n, jobs: HistGradientBoostingClassifier(random_state=0),
-    "forest": lambda n, jobs: _forest(jobs),
+    "forest": lambda n, jobs: ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0, n_jobs=jobs),
     "neighbours": lambda n, jobs: _Neighbours(max(min(25, n // 8), 1), algorithm="brute"),
 }
-
-
-def _forest(jobs: int | None) -> ExtraTreesClassifier:
-    forest = ExtraTreesClassifier(200, min_samples_leaf=3, random_state=0, n_jobs=jobs)
-    forest.estimator = _Tree()
-    return forest
-
-
-class _Tree(ExtraTreeClassifier):
-    # Every tree of a forest asks for these names some times; on few rows that takes as long as to grow it.
-    _get_param_names = classmethod(cache(ExtraTreeClassifier._get_param_names.__func__))
 
 
 class _Neighbours(KNeighborsClassifier):

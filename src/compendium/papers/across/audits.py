@@ -10,12 +10,12 @@ def outside(rows: pd.DataFrame) -> pd.DataFrame:
 
     ``linear alone`` counts the same for the upper limit of the linear attacker; areas are means over the audits."""
     some = rows[rows["protocol"] == "fresh rows"]
+    if some.empty:
+        return some
     wide = some.pivot(index=["dataset", "method", "split"], columns="metric", values="value").reset_index()
     found = wide.filter(like="area of outside").max(axis=1)
     limits = {"above its limit": "upper limit", "above, linear alone": "upper limit, linear alone"}
-    wide = wide.assign(found=found, **{name: found > wide[limit] for name, limit in limits.items() if limit in wide})
-    if wide.empty:
-        return wide
+    wide = wide.assign(found=found, **{name: found > wide[limit] for name, limit in limits.items()})
     every = pd.concat([wide[wide["advised"] == 1.0].assign(method=ADVISED), wide])
     told = {"audits": ("split", "size")} | {name: (name, "sum") for name in limits}
     told |= {"area in the audit": ("area", "mean"), "area from outside": ("found", "mean")}
