@@ -81,7 +81,7 @@ REFUSALS = {
     "equal points": (lambda: VariationalFairClustering(2).fit(np.ones((80, 2)), sensitive_features=GROUPS), DataError,
                      ["1 different", "n_clusters=2", "at most 1"]),
     "kernel": (lambda: kernel("poly"), ConfigurationError, ["kernel='poly'", "polynomial", "function"]),
-    "gamma": (lambda: kernel(gamma=0), ConfigurationError, ["gamma=0", "'scale', 'auto'", "above 0"]),
+    "gamma": (lambda: kernel(gamma=0), ConfigurationError, ["gamma=0", "'scale' or 'auto'", "greater than 0"]),
     "parameter": (lambda: kernel("polynomial", power=2), ConfigurationError, ["{'power': 2}", "'coef0', 'degree'"]),
     "constant": (lambda: one(np.full((80, 3), 7.5)), ConfigurationError, ["all entries", "7.5", "gamma='auto'"]),
     "function of a shape": (lambda: kernel(lambda A, B: np.ones(len(A))), DataError, ["(80,)", "two tables"]),

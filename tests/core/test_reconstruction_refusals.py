@@ -29,7 +29,7 @@ def refused(error, words, call):
     ("k", "X", "groups", "error", "words"),
     [
         (6, TWO.X, TWO.groups, ComponentsError, ["n_components=6", "at most 5", "6 dimension(s)", "fewer components"]),
-        (0, TWO.X, TWO.groups, ComponentsError, ["n_components=0", "whole number from 1 to 5"]),
+        (0, TWO.X, TWO.groups, ComponentsError, ["n_components=0", "whole number of at least 1"]),
         (2.5, TWO.X, TWO.groups, ComponentsError, ["n_components=2.5", "whole number"]),
         (2, TWO.X, ["all"] * 260, GroupError, ["one group only ('all', 260", "at least two", "StandardPCA"]),
         (2, TWO.X, ALONE, GroupError, ["'alone'", "1 sample(s)", "at least 2", "Merge"]),

@@ -1,8 +1,7 @@
 """A data frame as a table of numbers: what each column becomes, and the transformer that comes before every method."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -13,12 +12,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..core.accumulator import row_weights
 from ..core.errors import DataError, FeatureTypeError
 from ..core.inputs import first_few, warn_caller
-from ..core.options import Option, Options, flag, one_of
+from ..core.options import Options, flag, names, one_of, option, parameterised
 from .columns import MISSING_CODES, ColumnUse, cleared, coded, listed, no_such_column, numbers, use_of, weights_of
 
-_NAMES = Option(lambda names: not isinstance(names, str), "a list of names")
 
-
+@parameterised
 class TableEncoder(Options, TransformerMixin, BaseEstimator):
     """Turns the columns of a data frame into named, standardised numbers.
 
@@ -74,17 +72,13 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     1  40.0       1.0
     """
 
-    _options: ClassVar[dict] = {
-        "missing": one_of("error", "mean", "indicator"), "unknown": one_of("error", "zero"), "standardize": flag(),
-        "exclude": _NAMES, "keep": _NAMES, "missing_codes": MISSING_CODES,
-    }  # fmt: skip
-
-    def __init__(
-        self, *, missing: str = "error", unknown: str = "error", standardize: bool = True, exclude=(), keep=(),
-        missing_codes=(),
-    ):  # fmt: skip
-        self.missing, self.unknown, self.standardize = missing, unknown, standardize
-        self.exclude, self.keep, self.missing_codes = exclude, keep, missing_codes
+    _: KW_ONLY
+    missing: str = option(one_of("error", "mean", "indicator"), default="error")
+    unknown: str = option(one_of("error", "zero"), default="error")
+    standardize: bool = option(flag(), default=True)
+    exclude: Collection[str] = option(names("a list of names"), default=())
+    keep: Collection[str] = option(names("a list of names"), default=())
+    missing_codes: Sequence | Mapping[str, Sequence] = option(MISSING_CODES, default=())
 
     def fit(self, X, y=None, *, sample_weight=None):
         """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales.
@@ -100,9 +94,9 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
         if len(frame) == 1:
             raise DataError("the table has 1 sample (one row), so every column is constant; needed are more rows.")
         coded_columns = self.missing_codes if isinstance(self.missing_codes, Mapping) else ()
-        for option, names in {"exclude": self.exclude, "keep": self.keep, "missing_codes": coded_columns}.items():
-            if absent := [name for name in names if name not in frame.columns]:
-                raise DataError(no_such_column(absent[0], frame.columns, f"{option}: the table"))
+        for argument, named in {"exclude": self.exclude, "keep": self.keep, "missing_codes": coded_columns}.items():
+            if absent := [name for name in named if name not in frame.columns]:
+                raise DataError(no_such_column(absent[0], frame.columns, f"{argument}: the table"))
         kept = [name for name in frame.columns if name not in self.exclude]
         uses = [use_of(frame[name], keep=name in self.keep) for name in kept]
         for use in uses:

@@ -9,7 +9,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from ..core.errors import ComponentsError, GroupError, NotSolvedError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_memory, warn_caller
-from ..core.options import number, option, parameterised, whole
+from ..core.options import CLUSTERS, SEED, number, option, parameterised, whole
 from .estimator import CentreClusterer, plain_means
 from .transport import squared_distances, transport
 
@@ -80,11 +80,11 @@ class FairAlignmentClustering(CentreClusterer):
     1.0
     """
 
-    n_clusters: int = 8
+    n_clusters: int = option(CLUSTERS, default=8)
     _: KW_ONLY
-    released: float = option(0.0, number(0.0, 1.0))
-    max_iter: int = option(100, whole(1))
-    random_state: int | np.random.Generator | None = 0
+    released: float = option(number(0.0, 1.0), default=0.0)
+    max_iter: int = option(whole(1), default=100)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     on_single_group = "raise"
 

@@ -15,7 +15,7 @@ from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
 from ..core.estimator import numeric_table
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import require_generator, warn_caller, warn_of_order
-from ..core.options import Option, Options, number, whole
+from ..core.options import CLUSTERS, Option, Options, number
 
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
@@ -119,7 +119,7 @@ def plain_means(points: np.ndarray, k: int, *, seed: int, **options) -> KMeans:
 
 def require_clusters(n_clusters, n: int) -> int:
     """``n_clusters`` as an int between 1 and n."""
-    if not whole(1).allows(n_clusters) or n_clusters > n:
+    if CLUSTERS.require("n_clusters", n_clusters) > n:
         raise ComponentsError(
             f"n_clusters={n_clusters!r}; needed is a whole number from 1 to at most {n}: there are {n} points, and no "
             "cluster may be empty."

@@ -9,10 +9,10 @@ from sklearn.base import clone
 from ..core.cluster_counts import ClusterCounts
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import SINGLE_GROUP, flag, number, option, parameterised, whole
+from ..core.options import CLUSTERS, GAMMA, KERNEL, SEED, SINGLE_GROUP, flag, number, option, parameterised, whole
 from .bounds import certified, deflated_bound
 from .estimator import WEIGHT, FairClusterer
-from .kernel_kmeans import starting_point
+from .kernel_kmeans import START, starting_point
 from .kernels import Gram, KernelInput
 from .row_update import RowUpdates, row_updates, swaps_and_moves
 from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
@@ -116,17 +116,17 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     True
     """
 
-    n_clusters: int = 8
-    fairness_weight: float | str | WeightRule = option("auto", WEIGHT_OR_RULE)
+    n_clusters: int = option(CLUSTERS, default=8)
+    fairness_weight: float | str | WeightRule = option(WEIGHT_OR_RULE, default="auto")
     _: KW_ONLY
-    kernel: str | Callable = "rbf"
-    gamma: float | str = "scale"
-    init: str | np.ndarray = "relaxed"
-    max_iter: int = option(10, whole(1))
-    tol: float = option(1e-10, number(0.0))
-    swaps: bool = option(False, flag())
-    random_state: int | np.random.Generator | None = 0
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    kernel: str | Callable = option(KERNEL, default="rbf")
+    gamma: float | str = option(GAMMA, default="scale")
+    init: str | np.ndarray = option(START, default="relaxed")
+    max_iter: int = option(whole(1), default=10)
+    tol: float = option(number(0.0), default=1e-10)
+    swaps: bool = option(flag(), default=False)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features):
         X, gram, codes, start = self._prepare(X, sensitive_features)

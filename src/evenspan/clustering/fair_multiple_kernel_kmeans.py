@@ -9,11 +9,11 @@ from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
-from ..core.options import SINGLE_GROUP, number, one_of, option, parameterised, whole
+from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, number, one_of, option, parameterised, whole
 from .base_kernels import twelve_kernels
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, require_clusters
-from .kernel_kmeans import clustered_trace, starting_point
+from .kernel_kmeans import START, clustered_trace, starting_point
 from .kernels import DenseGram, checked_kernel, indicator
 from .row_update import row_updates
 from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
@@ -91,16 +91,16 @@ class FairMultipleKernelKMeans(FairClusterer):
     (12,)
     """
 
-    n_clusters: int = 8
-    fairness_weight: float | str | WeightRule = option("auto", WEIGHT_OR_RULE)
+    n_clusters: int = option(CLUSTERS, default=8)
+    fairness_weight: float | str | WeightRule = option(WEIGHT_OR_RULE, default="auto")
     _: KW_ONLY
-    kernels: str | np.ndarray = option("twelve", one_of("twelve", "precomputed"))
-    weights_from: str = option("shifted", one_of("shifted", "unshifted"))
-    init: str | np.ndarray = "relaxed"
-    max_iter: int = option(10, whole(1))
-    tol: float = option(1e-10, number(0.0))
-    random_state: int | np.random.Generator | None = 0
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    kernels: str | np.ndarray = option(one_of("twelve", "precomputed"), default="twelve")
+    weights_from: str = option(one_of("shifted", "unshifted"), default="shifted")
+    init: str | np.ndarray = option(START, default="relaxed")
+    max_iter: int = option(whole(1), default=10)
+    tol: float = option(number(0.0), default=1e-10)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features):
         self._check_options()

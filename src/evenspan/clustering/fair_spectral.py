@@ -11,7 +11,7 @@ from ..core.answer import Certificate, ky_fan_certificate
 from ..core.errors import ComponentsError, NotSolvedError
 from ..core.inputs import warn_caller
 from ..core.linalg import complement, fix_signs, span, symmetrise, top_eigenspace
-from ..core.options import SINGLE_GROUP, one_of, option, parameterised, whole
+from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, one_of, option, parameterised, whole
 from .estimator import FairClusterer, plain_means
 from .graphs import nearest_neighbour_graph, precomputed_graph
 
@@ -197,14 +197,14 @@ class FairSpectralClustering(FairClusterer):
     [[20, 20], [40, 40]]
     """
 
-    n_clusters: int = 8
+    n_clusters: int = option(CLUSTERS, default=8)
     _: KW_ONLY
-    affinity: str = option("nearest_neighbors", one_of("nearest_neighbors", "precomputed"))
-    n_neighbors: int = option(20, whole(1))
-    laplacian: str = option("normalized", one_of("normalized", "unnormalized"))
-    solver: str = option("auto", one_of("auto", "null_space", "lanczos"))
-    random_state: int | np.random.Generator | None = 0
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    affinity: str = option(one_of("nearest_neighbors", "precomputed"), default="nearest_neighbors")
+    n_neighbors: int = option(whole(1), default=20)
+    laplacian: str = option(one_of("normalized", "unnormalized"), default="normalized")
+    solver: str = option(one_of("auto", "null_space", "lanczos"), default="auto")
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")

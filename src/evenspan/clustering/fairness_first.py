@@ -8,7 +8,7 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from ..core.cluster_counts import balance_of, tally
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import SINGLE_GROUP, number, option, parameterised, whole
+from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, number, option, parameterised, whole
 from .estimator import CentreClusterer, plain_means
 from .transport import squared_distances, transport
 
@@ -223,12 +223,12 @@ class FairnessFirstClustering(CentreClusterer):
     True
     """
 
-    n_clusters: int = 8
+    n_clusters: int = option(CLUSTERS, default=8)
     _: KW_ONLY
-    threshold: float = option(0.9, number(0.0, 1.0))
-    max_iter: int = option(100, whole(1))
-    random_state: int | np.random.Generator | None = 0
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    threshold: float = option(number(0.0, 1.0), default=0.9)
+    max_iter: int = option(whole(1), default=100)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features):
         X, codes, c, rng = self._sample(X, sensitive_features)

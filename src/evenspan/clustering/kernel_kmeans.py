@@ -11,7 +11,7 @@ from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning, numeric_table
 from ..core.inputs import require_generator, warn_caller
 from ..core.linalg import leading_eigenpairs
-from ..core.options import Options, one_of, option, parameterised, whole
+from ..core.options import CLUSTERS, GAMMA, KERNEL, SEED, Option, Options, one_of, option, parameterised, whole
 from .bounds import certified
 from .estimator import plain_means, require_clusters
 from .kernels import FactorGram, Gram, KernelInput
@@ -73,6 +73,10 @@ def warn_if_few(gram: Gram, n_clusters: int) -> None:
                 f"points are in different clusters. Ask for at most {found} clusters."
             )
             return
+
+
+#: Where the passes begin.
+START = Option(lambda init: np.ndim(init) == 1, "one label for each point") | one_of("relaxed")
 
 
 def starting_point(gram: Gram, init, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -146,14 +150,14 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     [3, 3]
     """
 
-    n_clusters: int = 8
+    n_clusters: int = option(CLUSTERS, default=8)
     _: KW_ONLY
-    algorithm: str = option("lloyd", one_of("lloyd", "relaxed"))
-    kernel: str | Callable = "rbf"
-    gamma: float | str = "scale"
-    n_init: int = option(10, whole(1))
-    max_iter: int = option(300, whole(1))
-    random_state: int | np.random.Generator | None = 0
+    algorithm: str = option(one_of("lloyd", "relaxed"), default="lloyd")
+    kernel: str | Callable = option(KERNEL, default="rbf")
+    gamma: float | str = option(GAMMA, default="scale")
+    n_init: int = option(whole(1), default=10)
+    max_iter: int = option(whole(1), default=300)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def fit(self, X, y=None):
         """Cluster the rows of X.

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import SINGLE_GROUP, number, option, parameterised, whole
+from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, number, option, parameterised, whole
 from .estimator import WEIGHT, CentreClusterer
 from .kernels import indicator
 
@@ -263,14 +263,14 @@ class VariationalFairClustering(CentreClusterer):
     True
     """
 
-    n_clusters: int = 8
-    fairness_weight: float = option(1.0, WEIGHT)
+    n_clusters: int = option(CLUSTERS, default=8)
+    fairness_weight: float = option(WEIGHT, default=1.0)
     _: KW_ONLY
-    tol: float = option(1e-4, number(0.0))
-    max_iter: int = option(100, whole(1))
-    max_bound_iter: int = option(10_000, whole(1))
-    random_state: int | np.random.Generator | None = 0
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    tol: float = option(number(0.0), default=1e-4)
+    max_iter: int = option(whole(1), default=100)
+    max_bound_iter: int = option(whole(1), default=10_000)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features):
         codes, origin, rounds = self._prepare(X, sensitive_features)

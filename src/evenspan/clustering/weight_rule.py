@@ -1,14 +1,13 @@
 """How much fairness: the rule of the paper for the fairness weight."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import FairWarning
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import Option, Options, number, one_of
+from ..core.options import Option, Options, number, one_of, option
 from .estimator import WEIGHT
 
 
@@ -44,16 +43,12 @@ class WeightRule(Options):
     ('clusters of 4', [1.0, 2.0, 3.0, 4.0], True)
     """
 
-    start: float = 1.0
-    step: float = 1.0
-    tolerance: float = 0.005
-    max_weight: float = 1000.0
-
-    _options: ClassVar[Mapping[str, Option]] = {
-        "start": WEIGHT,
-        "step": Option(number(0.0, low_open=True).allows, "a number above 0, otherwise the weight never rises"),
-        "tolerance": number(0.0),
-    }
+    start: float = option(WEIGHT, default=1.0)
+    step: float = option(
+        Option(number(0.0, low_open=True).allows, "a number above 0, otherwise the weight never rises"), default=1.0
+    )
+    tolerance: float = option(number(0.0), default=0.005)
+    max_weight: float = option(WEIGHT, default=1000.0)
 
     def __post_init__(self):
         self._check_options()
@@ -86,10 +81,7 @@ class WeightRule(Options):
 
 
 #: The fairness weight, or how it is found.
-WEIGHT_OR_RULE = Option(
-    lambda value: isinstance(value, WeightRule) or (WEIGHT | one_of("auto")).allows(value),
-    "'auto', a finite number of at least 0, or a WeightRule",
-)
+WEIGHT_OR_RULE = Option(lambda value: isinstance(value, WeightRule), "a WeightRule") | WEIGHT | one_of("auto")
 
 
 def settle(

@@ -1,7 +1,6 @@
 """The scikit-learn side of every linear method, written once."""
 
 from abc import abstractmethod
-from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -30,7 +29,7 @@ from .inputs import (
     warn_of_order,
 )
 from .moments import GroupMoments
-from .options import Options
+from .options import COMPONENTS, Options
 
 
 class NotConvergedWarning(FairWarning, ConvergenceWarning):
@@ -261,7 +260,7 @@ def require_components(n_components, largest: int, d: int, why: str) -> int:
             f"n_components={n_components!r}, and no component is possible: {d} feature(s){why}. Add features, or "
             "merge groups."
         )
-    if not isinstance(n_components, Integral) or isinstance(n_components, bool) or not 1 <= n_components <= largest:
+    if COMPONENTS.require("n_components", n_components) > largest:
         raise ComponentsError(
             f"n_components={n_components!r}; needed is a whole number from 1 to {largest}, and at most {largest} are "
             f"possible: {d} dimension(s){why}. Ask for fewer components."

@@ -11,6 +11,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 from .errors import ConfigurationError, DataError, FairWarning
 from .inputs import SMALLEST, warn_caller
 from .linalg import require_symmetric
+from .options import GAMMA
 
 FUNCTIONS = {"rbf": rbf_kernel, "polynomial": polynomial_kernel, "sigmoid": sigmoid_kernel, "linear": linear_kernel}
 KERNELS = (*FUNCTIONS, "precomputed")
@@ -126,9 +127,7 @@ def resolve_gamma(gamma, X: np.ndarray, weights: np.ndarray | None = None) -> fl
                 "their variance), does not exist. Give gamma as a number, or gamma='auto'."
             )
         return 1.0 / (d * variance)
-    if isinstance(gamma, str) or not isinstance(gamma, Real) or isinstance(gamma, bool) or not 0 < gamma < np.inf:
-        raise ConfigurationError(f"gamma={gamma!r}; needed is 'scale', 'auto' or a number above 0.")
-    return float(gamma)
+    return float(GAMMA.require("gamma", gamma))
 
 
 def median_bandwidth(E: np.ndarray) -> float:

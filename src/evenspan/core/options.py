@@ -1,13 +1,15 @@
-"""Constructor arguments, declared once: ``tol: float = option(1e-6, number(0, low_open=True))`` in the class."""
+"""Constructor arguments, declared once in the class: ``tol: float = option(number(0), default=1e-6)``."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 
-from .errors import ConfigurationError
+from .errors import ComponentsError, ConfigurationError, FairError
+
+Value, Class = TypeVar("Value"), TypeVar("Class", bound=type)
 
 
 @dataclass(frozen=True)
@@ -16,16 +18,18 @@ class Option:
 
     allows: Callable[[Any], bool]
     needed: str
+    error: type[FairError] = ConfigurationError
 
-    def require(self, name: str, value: Any) -> Any:
-        """The value; ``ConfigurationError`` naming the argument unless it is allowed."""
+    def require(self, name: str, value: Value) -> Value:
+        """The value; an error naming the argument unless it is allowed."""
         if not self.allows(value):
-            raise ConfigurationError(f"{name}={value!r}; needed is {self.needed}.")
+            raise self.error(f"{name}={value!r}; needed is {self.needed}.")
         return value
 
     def __or__(self, other: "Option") -> "Option":
         """What either allows."""
-        return Option(lambda value: self.allows(value) or other.allows(value), f"{self.needed}, or {other.needed}")
+        needed = f"{self.needed}, or {other.needed}"
+        return Option(lambda value: self.allows(value) or other.allows(value), needed, self.error)
 
 
 def none(meaning: str) -> Option:
@@ -66,28 +70,50 @@ def flag() -> Option:
     return Option(lambda value: isinstance(value, bool | np.bool_), "True or False")
 
 
-#: Of many methods: what is compared where there are several attributes, and what happens where there is one group.
+def anything(needed: str) -> Option:
+    """Any value."""
+    return Option(lambda value: True, needed)
+
+
+def names(needed: str) -> Option:
+    """Several names or values, in any collection but a text."""
+    return Option(lambda value: isinstance(value, Collection) and not isinstance(value, str), needed)
+
+
+def _seeds(value: Any) -> bool:
+    try:
+        return np.random.default_rng(value) is not None
+    except (TypeError, ValueError):
+        return False
+
+
+#: Of many methods: how many components or clusters, ...
+COMPONENTS = CLUSTERS = replace(whole(1), error=ComponentsError)
+#: ... what is compared where there are several attributes, what happens where there is one group, which columns of the
+#: sensitive features are quantities, ...
 ATTRIBUTES, SINGLE_GROUP = one_of("marginal", "intersection"), one_of("raise", "warn")
+QUANTITIES = Option(lambda value: isinstance(value, Collection), "names or positions of columns of sensitive_features")
+#: ... the kernel, its width, and how the random numbers begin.
+KERNEL = Option(lambda value: isinstance(value, str) or callable(value), "the name of a kernel, or a function")
+GAMMA = number(0, low_open=True) | one_of("scale", "auto")
+SEED = Option(_seeds, "None, a whole number of at least 0, or a numpy Generator")
 
 
-def option(default: Any, allowed: Option) -> Any:
+def option(allowed: Option, *, default: Value) -> Value:
     """A field whose value is checked before every fit."""
     return field(default=default, metadata={"option": allowed})
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(option,))  # so that editors know the constructor
-def parameterised(cls: type) -> type:
+def parameterised(cls: Class) -> Class:
     """Class decorator: the annotated fields are the arguments of the constructor, which only stores them."""
-    cls = dataclass(eq=False, repr=False)(cls)
-    cls._options = {one.name: one.metadata["option"] for one in fields(cls) if one.metadata}
-    return cls
+    return dataclass(eq=False, repr=False)(cls)
 
 
 class Options:
     """Mixin of every estimator: checks the constructor's arguments against the options of the class."""
 
-    _options: ClassVar[Mapping[str, Option]] = {}
-
     def _check_options(self) -> None:
-        for name, allowed in self._options.items():
-            allowed.require(name, getattr(self, name))
+        for one in fields(self):
+            if one.metadata:  # a subclass of the reader's may add plain fields
+                one.metadata["option"].require(one.name, getattr(self, one.name))

@@ -10,7 +10,7 @@ from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import complement, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import flag, number, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, flag, number, one_of, option, parameterised, whole
 from .fantope import CHECK_EVERY, FantopeAnswer, Penalty, SplittingState, solve_fantope
 from .group_errors import ReconstructionEstimator, require_two_groups
 from .joint_range import JointRange
@@ -283,15 +283,15 @@ class ConvexFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    delta: float = option(0.0, number(0))
-    mu: float = option(0.0, number(0))
-    covariance: bool = option(False, flag())
-    penalty: str = option("largest", one_of("largest", "sum"))
-    tol: float = option(1e-6, number(0, low_open=True))
-    max_iter: int = option(20_000, whole(1))
-    standardize: bool = option(True, flag())
+    delta: float = option(number(0), default=0.0)
+    mu: float = option(number(0), default=0.0)
+    covariance: bool = option(flag(), default=False)
+    penalty: str = option(one_of("largest", "sum"), default="largest")
+    tol: float = option(number(0, low_open=True), default=1e-6)
+    max_iter: int = option(whole(1), default=20_000)
+    standardize: bool = option(flag(), default=True)
 
     def _lifted(self, learnt, Q, rest):
         X, values = Q @ learnt["fractional_"] @ Q.T, np.append(learnt["eigenvalues_"], np.zeros(rest.shape[1]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import top_eigenspace
-from ..core.options import flag, option, parameterised
+from ..core.options import COMPONENTS, flag, option, parameterised
 from .group_errors import ReconstructionEstimator, errors, require_two_groups
 from .joint_range import JointRange
 
@@ -135,9 +135,9 @@ class DisparityFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    constrained: bool = option(False, flag())
+    constrained: bool = option(flag(), default=False)
 
     _search = staticmethod(smallest_difference)
 

@@ -8,7 +8,7 @@ from ..core.answer import Certificate
 from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import none, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, none, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, best_kept, losses
 from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
 from .relaxation import relax
@@ -117,12 +117,12 @@ class JEVDPCA(ReconstructionEstimator):
     (0.0, [3.0, 0.0], 1.8)
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    mode: str = option("orthogonal", one_of(*MAX_ITER))
-    center: str = option("overall", one_of("overall", "group", "none"))
-    init: str = option("pooled", one_of("pooled", "identity"))
-    max_iter: int | None = option(None, whole(1) | none("the default of the mode"))
+    mode: str = option(one_of(*MAX_ITER), default="orthogonal")
+    center: str = option(one_of("overall", "group", "none"), default="overall")
+    init: str = option(one_of("pooled", "identity"), default="pooled")
+    max_iter: int | None = option(whole(1) | none("the default of the mode"), default=None)
 
     def _moves_with_the_axes(self) -> bool:
         return self.init == "pooled"

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..core.answer import Certificate
 from ..core.linalg import LARGE, complement, eigenpairs, excess, krylov_eigenspace, symmetrise, top_eigenspace
-from ..core.options import flag, one_of, option, parameterised
+from ..core.options import COMPONENTS, flag, one_of, option, parameterised
 from .group_errors import ReconstructionEstimator, kept
 from .joint_range import JointRange
 from .multi_criteria import criteria_offsets, solve_multi_criteria
@@ -204,12 +204,12 @@ class MinMaxFairPCA(ReconstructionEstimator):
     array([2.117647, 2.117647])
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    objective: str = option("loss", one_of("loss", "error"))
-    nested: bool = option(False, flag())
-    center: str = option("overall", one_of("overall", "group"))
-    standardize: bool = option(False, flag())
+    objective: str = option(one_of("loss", "error"), default="loss")
+    nested: bool = option(flag(), default=False)
+    center: str = option(one_of("overall", "group"), default="overall")
+    standardize: bool = option(flag(), default=False)
 
     def _solve(self, matrices, moments, k):
         V, certificate = solve(matrices, k, self.objective)

@@ -33,7 +33,7 @@ from ..core.answer import Certificate
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
 from ..core.linalg import top_eigenspace
-from ..core.options import flag, number, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, flag, number, one_of, option, parameterised, whole
 from .fantope import clip_to_sum
 from .group_errors import ReconstructionEstimator, kept
 from .min_max import solve
@@ -250,14 +250,14 @@ class SparseFairPCA(ReconstructionEstimator):
     2
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    penalty: float = option(0.05, number(0))
-    objective: str = option("loss", one_of("loss", "error"))
-    center: str = option("overall", one_of("overall", "group"))
-    standardize: bool = option(False, flag())
-    tol: float = option(1e-6, number(0, low_open=True))
-    max_iter: int = option(1000, whole(1))
+    penalty: float = option(number(0), default=0.05)
+    objective: str = option(one_of("loss", "error"), default="loss")
+    center: str = option(one_of("overall", "group"), default="overall")
+    standardize: bool = option(flag(), default=False)
+    tol: float = option(number(0, low_open=True), default=1e-6)
+    max_iter: int = option(whole(1), default=1000)
 
     def _moves_with_the_axes(self):
         return False  # the price of a direction depends on the features

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.estimator import PointsEstimator
 from ..core.linalg import top_eigenspace
-from ..core.options import flag, number, option, parameterised, whole
+from ..core.options import COMPONENTS, flag, number, option, parameterised, whole
 from .group_errors import errors, group_matrices, losses, require_rank, require_several_groups
 from .min_max import solve
 from .minorisation import Tangents, ascend
@@ -93,11 +93,11 @@ class OutlierRobustFairPCA(PointsEstimator):
     0.3
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    standardize: bool = option(False, flag())
-    tol: float = option(1e-6, number(0, low_open=True))
-    max_iter: int = option(1000, whole(1))
+    standardize: bool = option(flag(), default=False)
+    tol: float = option(number(0, low_open=True), default=1e-6)
+    max_iter: int = option(whole(1), default=1000)
 
     def _answer_points(self, X, codes, moments):
         require_several_groups(moments, type(self).__name__)

@@ -24,7 +24,7 @@ from ..core.estimator import NotConvergedWarning
 from ..core.groups import label_text
 from ..core.inputs import require_generator, warn_caller
 from ..core.linalg import symmetrise
-from ..core.options import flag, number, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, SEED, flag, number, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, errors
 from .joint_range import JointRange
 from .robust_descent import RobustObjective, conditions, descend, radii, smallest_errors
@@ -152,15 +152,15 @@ class RobustFairPCA(ReconstructionEstimator):
     array([0.8, 0.8])
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    alpha: float = option(0.1, number(0))
-    penalty: float = option(1.0, number(0))
-    solver: str = option("exact", one_of("exact", "subgradient"))
-    restarts: int = option(20, whole(0))
-    max_iter: int = option(1000, whole(1))
-    random_state: int | np.random.Generator | None = 0
-    standardize: bool = option(False, flag())
+    alpha: float = option(number(0), default=0.1)
+    penalty: float = option(number(0), default=1.0)
+    solver: str = option(one_of("exact", "subgradient"), default="exact")
+    restarts: int = option(whole(0), default=20)
+    max_iter: int = option(whole(1), default=1000)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
+    standardize: bool = option(flag(), default=False)
 
     def _solve(self, matrices, moments, k):
         if self.solver == "exact" and moments.G != 2:

@@ -9,7 +9,7 @@ from ..core.errors import ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.linalg import top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import flag, one_of, option, parameterised
+from ..core.options import COMPONENTS, flag, one_of, option, parameterised
 
 
 def require_center(estimator) -> None:
@@ -76,10 +76,10 @@ class StandardPCA(SubspaceEstimator):
     array([[1., 0.]])
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    center: str = option("overall", one_of("overall", "none"))
-    standardize: bool = option(False, flag())
+    center: str = option(one_of("overall", "none"), default="overall")
+    standardize: bool = option(flag(), default=False)
 
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
         X = self._table(X, reset=True)

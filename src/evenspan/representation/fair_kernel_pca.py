@@ -2,7 +2,7 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
 
@@ -22,7 +22,24 @@ from ..core.inputs import require_generator, require_memory, warn_caller
 from ..core.kernels import Kernel, KernelWarning, resolve_kernel
 from ..core.linalg import leading_eigenpairs, signs_of, span, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, Options, none, number, one_of, option, parameterised, whole
+from ..core.options import (
+    ATTRIBUTES,
+    COMPONENTS,
+    GAMMA,
+    KERNEL,
+    QUANTITIES,
+    SEED,
+    SINGLE_GROUP,
+    Option,
+    Options,
+    anything,
+    none,
+    number,
+    one_of,
+    option,
+    parameterised,
+    whole,
+)
 from .constraints import centred_columns, codes_by_attribute, favourable_rows, require_groups, split_attributes
 from .fair_pca import NOTHING, FairPCA
 
@@ -134,6 +151,11 @@ class KernelMap(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return T
 
 
+#: Parameters of a kernel by name, and of how many rows the kernel matrix is.
+PARAMS = Option(lambda value: isinstance(value, Mapping), "a dict of numbers") | none("the defaults")
+LANDMARKS = whole(1) | none("the matrix of all rows")
+
+
 @parameterised
 class FairKernelPCA(KernelMap):
     r"""Kernel PCA among the projections that give all groups the same mean.
@@ -216,22 +238,22 @@ class FairKernelPCA(KernelMap):
     True
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    kernel: str | Callable = "rbf"
-    gamma: float | str = "scale"
-    kernel_params: dict | None = None
-    center: str = option("overall", one_of("overall", "none"))
-    match: str = option("mean", one_of("mean", "covariance"))
-    covariance_fraction: float = option(0.5, number(0, 1, low_open=True))
-    tradeoff: float | None = option(None, number(0, 1) | none("no second block"))
-    criterion: str = option("demographic_parity", one_of("demographic_parity", "equal_opportunity"))
-    positive_label: object = 1
-    attributes: str = option("marginal", ATTRIBUTES)
-    numeric_attributes: Sequence = ()
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    n_landmarks: int | None = option(None, whole(1) | none("the matrix of all rows"))
-    random_state: int | np.random.Generator | None = 0
+    kernel: str | Callable = option(KERNEL, default="rbf")
+    gamma: float | str = option(GAMMA, default="scale")
+    kernel_params: dict | None = option(PARAMS, default=None)
+    center: str = option(one_of("overall", "none"), default="overall")
+    match: str = option(one_of("mean", "covariance"), default="mean")
+    covariance_fraction: float = option(number(0, 1, low_open=True), default=0.5)
+    tradeoff: float | None = option(number(0, 1) | none("no second block"), default=None)
+    criterion: str = option(one_of("demographic_parity", "equal_opportunity"), default="demographic_parity")
+    positive_label: object = option(anything("a value of y"), default=1)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    numeric_attributes: Collection = option(QUANTITIES, default=())
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    n_landmarks: int | None = option(LANDMARKS, default=None)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         """Fit to data.

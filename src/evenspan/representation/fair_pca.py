@@ -1,6 +1,6 @@
 """Fair PCA (Kleindessner et al. 2023): no linear function of the projected data tells the groups apart."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import KW_ONLY, replace
 
 import numpy as np
@@ -13,7 +13,19 @@ from ..core.groups import label_text
 from ..core.inputs import warn_of_order
 from ..core.linalg import smallest_eigenspace, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, flag, none, number, one_of, option, parameterised
+from ..core.options import (
+    ATTRIBUTES,
+    COMPONENTS,
+    QUANTITIES,
+    SINGLE_GROUP,
+    anything,
+    flag,
+    none,
+    number,
+    one_of,
+    option,
+    parameterised,
+)
 from ..reconstruction.standard_pca import principal_subspace, require_center
 from .constraints import (
     best_inside,
@@ -126,18 +138,18 @@ class FairPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    match: str = option("mean", one_of("mean", "covariance"))
-    covariance_fraction: float = option(0.5, number(0, 1, low_open=True))
-    center: str = option("overall", one_of("overall", "none"))
-    standardize: bool = option(False, flag())
-    tradeoff: float | None = option(None, number(0, 1) | none("no second block"))
-    criterion: str = option("demographic_parity", one_of("demographic_parity", "equal_opportunity"))
-    positive_label: object = 1
-    attributes: str = option("marginal", ATTRIBUTES)
-    numeric_attributes: Sequence = ()
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    match: str = option(one_of("mean", "covariance"), default="mean")
+    covariance_fraction: float = option(number(0, 1, low_open=True), default=0.5)
+    center: str = option(one_of("overall", "none"), default="overall")
+    standardize: bool = option(flag(), default=False)
+    tradeoff: float | None = option(number(0, 1) | none("no second block"), default=None)
+    criterion: str = option(one_of("demographic_parity", "equal_opportunity"), default="demographic_parity")
+    positive_label: object = option(anything("a value of y"), default=1)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    numeric_attributes: Collection = option(QUANTITIES, default=())
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         X = self._table(X, reset=True)

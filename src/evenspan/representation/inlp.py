@@ -9,11 +9,12 @@ from sklearn.utils import gen_batches
 
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, option, parameterised, whole
+from ..core.options import ATTRIBUTES, COMPONENTS, SEED, SINGLE_GROUP, Option, none, option, parameterised, whole
 from .erasure import SELECT, ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
+CLASSIFIER = Option(lambda value: hasattr(value, "fit"), "a classifier") | none("a linear support vector machine")
 
 
 @parameterised
@@ -85,14 +86,14 @@ class INLP(ErasingEstimator):
     (True, True)
     """
 
-    n_components: int | None = None
+    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
     _: KW_ONLY
-    max_iter: int | None = option(None, whole(1) | none("until it is idle"))
-    select: str = option("pca", SELECT)
-    classifier: ClassifierMixin | None = None
-    attributes: str = option("marginal", ATTRIBUTES)
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    random_state: int | np.random.Generator | None = 0
+    max_iter: int | None = option(whole(1) | none("until it is idle"), default=None)
+    select: str = option(SELECT, default="pca")
+    classifier: ClassifierMixin | None = option(CLASSIFIER, default=None)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         d = X.shape[1]

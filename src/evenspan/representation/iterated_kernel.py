@@ -7,8 +7,8 @@ from sklearn.preprocessing import StandardScaler
 
 from ..core.estimator import numeric_table
 from ..core.inputs import require_generator
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, option, parameterised, whole
-from .fair_kernel_pca import FairKernelPCA, KernelMap
+from ..core.options import ATTRIBUTES, COMPONENTS, GAMMA, SEED, SINGLE_GROUP, option, parameterised, whole
+from .fair_kernel_pca import LANDMARKS, FairKernelPCA, KernelMap
 
 
 @parameterised
@@ -82,14 +82,14 @@ class IteratedKernelErasure(KernelMap):
     True
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    n_rounds: int = option(3, whole(1))
-    gamma: str | float = "scale"
-    attributes: str = option("marginal", ATTRIBUTES)
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    n_landmarks: int | None = option(None, FairKernelPCA._options["n_landmarks"])
-    random_state: int | np.random.Generator | None = 0
+    n_rounds: int = option(whole(1), default=3)
+    gamma: float | str = option(GAMMA, default="scale")
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    n_landmarks: int | None = option(LANDMARKS, default=None)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def fit(self, X, y=None, *, sensitive_features):
         """Fit to data.

@@ -1,6 +1,6 @@
 """Least-squares concept erasure in closed form (Belrose et al. 2023): no affine score predicts the group."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import KW_ONLY, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.inputs import warn_of_order
 from ..core.linalg import span, symmetrise, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, one_of, option, parameterised
+from ..core.options import ATTRIBUTES, COMPONENTS, QUANTITIES, SINGLE_GROUP, none, one_of, option, parameterised
 from .constraints import (
     mean_constraints,
     quantity_constraints,
@@ -152,12 +152,12 @@ class LEACE(SubspaceEstimator):
     True
     """
 
-    n_components: int | None = None
+    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
     _: KW_ONLY
-    keep: str | None = option(None, one_of("classes", "values") | none("no target"))
-    attributes: str = option("marginal", ATTRIBUTES)
-    numeric_attributes: Sequence = ()
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    keep: str | None = option(one_of("classes", "values") | none("no target"), default=None)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    numeric_attributes: Collection = option(QUANTITIES, default=())
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
         X = self._table(X, reset=True)

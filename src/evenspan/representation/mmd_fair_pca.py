@@ -13,7 +13,7 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
 from ..core.linalg import span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
-from ..core.options import SINGLE_GROUP, number, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, SEED, SINGLE_GROUP, number, one_of, option, parameterised, whole
 from .constraints import codes_by_attribute, require_groups
 from .stiefel import minimise, retract
 
@@ -154,14 +154,14 @@ class MMDFairPCA(PointsEstimator):
     (True, True)
     """
 
-    n_components: int = 2
+    n_components: int = option(COMPONENTS, default=2)
     _: KW_ONLY
-    tol: float = option(1e-3, number(0, low_open=True))
-    bandwidth: float | str = option("median", number(0, low_open=True) | one_of("median"))
-    max_iter: int = option(100, whole(1))
-    max_inner: int = option(300, whole(1))
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    random_state: int | np.random.Generator | None = 0
+    tol: float = option(number(0, low_open=True), default=1e-3)
+    bandwidth: float | str = option(number(0, low_open=True) | one_of("median"), default="median")
+    max_iter: int = option(whole(1), default=100)
+    max_inner: int = option(whole(1), default=300)
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     #: The first weight times the discrepancy of standard PCA, as in the public scripts.
     _first_weight: ClassVar[float] = 1.0

@@ -12,7 +12,7 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, span, symmetrise
 from ..core.moments import GroupMoments
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, one_of, option, parameterised, whole
+from ..core.options import ATTRIBUTES, COMPONENTS, SINGLE_GROUP, one_of, option, parameterised, whole
 from .constraints import best_inside, require_groups
 
 #: What is removed.
@@ -196,15 +196,15 @@ class NullItOutPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = 2
-    n_gap_directions: int = option(2, whole(0))
+    n_components: int = option(COMPONENTS, default=2)
+    n_gap_directions: int = option(whole(0), default=2)
     _: KW_ONLY
-    constraint: str = option("all", CONSTRAINT)
-    gap: str = option("covariance", one_of("covariance", "second_moment"))
-    center: str = option("overall", one_of("overall", "none"))
-    removal: str = option("eigenvectors", one_of("eigenvectors", "balance"))
-    attributes: str = option("marginal", ATTRIBUTES)
-    on_single_group: str = option("raise", SINGLE_GROUP)
+    constraint: str = option(CONSTRAINT, default="all")
+    gap: str = option(one_of("covariance", "second_moment"), default="covariance")
+    center: str = option(one_of("overall", "none"), default="overall")
+    removal: str = option(one_of("eigenvectors", "balance"), default="eigenvectors")
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
 
     def _answer(self, moments: GroupMoments) -> Answer:
         m = removable(self, moments.d)

@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from ..core.errors import ComponentsError
 from ..core.estimator import require_components
 from ..core.linalg import eigenpairs, span_of_rows, symmetrise
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, none, number, option, parameterised, whole
+from ..core.options import ATTRIBUTES, COMPONENTS, SEED, SINGLE_GROUP, none, number, option, parameterised, whole
 from ..reconstruction.fantope import clip_to_sum
 from .erasure import SELECT, ErasingEstimator, majority_share, surviving_basis
 
@@ -151,17 +151,17 @@ class RLACE(ErasingEstimator):
     (True, True)
     """
 
-    n_components: int | None = None
+    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
     _: KW_ONLY
-    select: str = option("pca", SELECT)
-    rank: int | None = option(None, whole(1) | none("one less than the groups"))
-    max_iter: int = option(10_000, whole(1))
-    learning_rate: float = option(0.005, number(0, low_open=True))
-    epsilon: float = option(0.0015, number(0, low_open=True))
-    evaluate_every: int = option(1000, whole(1))
-    attributes: str = option("marginal", ATTRIBUTES)
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    random_state: int | np.random.Generator | None = 0
+    select: str = option(SELECT, default="pca")
+    rank: int | None = option(whole(1) | none("one less than the groups"), default=None)
+    max_iter: int = option(whole(1), default=10_000)
+    learning_rate: float = option(number(0, low_open=True), default=0.005)
+    epsilon: float = option(number(0, low_open=True), default=0.0015)
+    evaluate_every: int = option(whole(1), default=1000)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def _erased(self, X: np.ndarray, parts: list, mean: np.ndarray, rng) -> tuple[np.ndarray, dict]:
         n, d = X.shape

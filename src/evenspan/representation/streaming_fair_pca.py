@@ -1,6 +1,6 @@
 """Fair streaming PCA (Lee et al. 2023): null-it-out from blocks of rows, without any d x d object."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY
 from itertools import chain
 
@@ -12,7 +12,20 @@ from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import encode_groups, label_text, positions, union_labels
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.options import ATTRIBUTES, SINGLE_GROUP, Option, none, number, one_of, option, parameterised, whole
+from ..core.options import (
+    ATTRIBUTES,
+    COMPONENTS,
+    SEED,
+    SINGLE_GROUP,
+    Option,
+    names,
+    none,
+    number,
+    one_of,
+    option,
+    parameterised,
+    whole,
+)
 from ..core.streams import ArrayStream, Stream, as_stream
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, batch_sums
 from .null_it_out import CONSTRAINT, contrasts, removable
@@ -107,6 +120,7 @@ def _pair(value) -> tuple:
     return tuple(value) if isinstance(value, tuple | list) else (value, value)
 
 
+LABELS = names("the labels of all groups") | none("those of the first batch")
 BLOCKS = Option(
     lambda value: len(_pair(value)) == 2 and all(whole(1).allows(one) for one in _pair(value)),
     "a whole number of at least 1, or one for each of the two phases",
@@ -207,19 +221,19 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = 2
-    n_gap_directions: int = option(2, whole(0))
+    n_components: int = option(COMPONENTS, default=2)
+    n_gap_directions: int = option(whole(0), default=2)
     _: KW_ONLY
-    constraint: str = option("all", CONSTRAINT)
-    center: str = option("overall", one_of("overall", "group", "none"))
-    n_blocks: int | tuple[int, int] = option(10, BLOCKS)
-    block_size: int | tuple[int, int] | None = option(None, BLOCKS | none("whole passes"))
-    on_missing: str = option("carry", one_of("carry", "skip"))
-    mean_tol: float | None = option(None, number(0) | none("remove all"))
-    attributes: str = option("marginal", ATTRIBUTES)
-    on_single_group: str = option("raise", SINGLE_GROUP)
-    groups: Sequence | None = None
-    random_state: int | np.random.Generator | None = 0
+    constraint: str = option(CONSTRAINT, default="all")
+    center: str = option(one_of("overall", "group", "none"), default="overall")
+    n_blocks: int | tuple[int, int] = option(BLOCKS, default=10)
+    block_size: int | tuple[int, int] | None = option(BLOCKS | none("whole passes"), default=None)
+    on_missing: str = option(one_of("carry", "skip"), default="carry")
+    mean_tol: float | None = option(number(0) | none("remove all"), default=None)
+    attributes: str = option(ATTRIBUTES, default="marginal")
+    on_single_group: str = option(SINGLE_GROUP, default="raise")
+    groups: Collection | None = option(LABELS, default=None)
+    random_state: int | np.random.Generator | None = option(SEED, default=0)
 
     def fit(self, X, y=None, *, sensitive_features=None):
         """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
