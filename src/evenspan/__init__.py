@@ -1,6 +1,7 @@
 """evenspan: the reproducible compendium of fair PCA and fair clustering."""
 
 import importlib
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,53 @@ _PUBLIC = {
 _HOMES = {name: module for module, names in _PUBLIC.items() for name in names.split()}
 
 __all__ = sorted(_HOMES)
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from .auditing.encode import TableEncoder
+    from .auditing.run import Audit, audit, audit_example
+    from .clustering import (
+        FairAlignmentClustering,
+        FairKernelKMeans,
+        FairMultipleKernelKMeans,
+        FairnessFirstClustering,
+        FairSpectralClustering,
+        KernelKMeans,
+        VariationalFairClustering,
+        WeightRule,
+    )
+    from .core.answer import Certificate, FairSubspace
+    from .core.cluster_counts import ClusterCounts
+    from .core.dask import DaskStream
+    from .core.errors import FairError
+    from .core.moments import GroupMoments
+    from .core.stream_files import ParquetStream
+    from .core.streams import ArrayStream, FunctionStream
+    from .displays import FrontierDisplay, GroupGapDisplay, JointRangeDisplay
+    from .metrics import ClusterFrame, GroupFrame
+    from .reconstruction import (
+        JEVDPCA,
+        ConvexFairPCA,
+        DisparityFairPCA,
+        JointRange,
+        MinMaxFairPCA,
+        OutlierRobustFairPCA,
+        RobustFairPCA,
+        SparseFairPCA,
+        StandardPCA,
+        joint_diagonalise,
+    )
+    from .representation import (
+        INLP,
+        LEACE,
+        RLACE,
+        FairKernelPCA,
+        FairPCA,
+        IteratedKernelErasure,
+        MMDFairPCA,
+        NullItOutPCA,
+        StreamingFairPCA,
+    )
+    from .saving import load, save
 
 
 def __getattr__(name: str):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from typing import Self
 
 import numpy as np
 import pandas as pd
@@ -80,7 +81,7 @@ class TableEncoder(Options, TransformerMixin, BaseEstimator):
     keep: Collection[str] = option(names("a list of names"), default=())
     missing_codes: Sequence | Mapping[str, Sequence] = option(MISSING_CODES, default=())
 
-    def fit(self, X, y=None, *, sample_weight=None):
+    def fit(self, X, y=None, *, sample_weight=None) -> Self:
         """Find out what the columns of a data frame (or of an array) are; learn categories, means and scales.
 
         Rows count by ``sample_weight`` (n,), finite numbers of at least 0, where means and scales are learnt.

@@ -1,6 +1,7 @@
 """Fair clustering by alignment (Kim et al. 2025): rows of two groups are paired, and pairs are clustered."""
 
 from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -88,7 +89,7 @@ class FairAlignmentClustering(CentreClusterer):
 
     on_single_group = "raise"
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         X, codes, c, rng = self._sample(X, sensitive_features)
         if len(self.group_labels_) != 2:
             raise GroupError(

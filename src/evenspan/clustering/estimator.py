@@ -2,6 +2,7 @@
 
 import warnings
 from abc import abstractmethod
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -24,12 +25,19 @@ WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 class FairClusterer(Options, ClusterMixin, BaseEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves ``labels_`` and ``counts_``."""
 
+    # Made by ``fit``; each method adds its own.
+    labels_: np.ndarray
+    counts_: ClusterCounts
+    group_labels_: np.ndarray
+    group_counts_: np.ndarray
+    n_features_in_: int
+
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         """Cluster the rows of X.
 
         Parameters
@@ -46,7 +54,7 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
         self
         """
 
-    def fit_predict(self, X, y=None, *, sensitive_features):
+    def fit_predict(self, X, y=None, *, sensitive_features) -> np.ndarray:
         return self.fit(X, y, sensitive_features=sensitive_features).labels_
 
     def _sample(self, X, sensitive_features, **checks) -> tuple[np.ndarray, np.ndarray, int, np.random.Generator]:

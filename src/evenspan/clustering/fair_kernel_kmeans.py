@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
@@ -128,7 +129,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         X, gram, codes, start = self._prepare(X, sensitive_features)
         c, self.n_swaps_ = int(start.max()) + 1, 0
 

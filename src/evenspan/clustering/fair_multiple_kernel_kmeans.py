@@ -1,6 +1,7 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
 from dataclasses import KW_ONLY, replace
+from typing import Self
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -102,7 +103,7 @@ class FairMultipleKernelKMeans(FairClusterer):
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         self._check_options()
         rng = require_generator(self.random_state)
         stack = self._stack(X)

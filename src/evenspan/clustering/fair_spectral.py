@@ -1,7 +1,7 @@
 """Fair spectral clustering (Kleindessner et al. 2019): the relaxed problem by null space or Lanczos, then k-means."""
 
 from dataclasses import KW_ONLY
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -206,7 +206,7 @@ class FairSpectralClustering(FairClusterer):
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         X, codes, c, rng = self._sample(X, sensitive_features, accept_sparse="csr")
         n, seed = len(codes), int(rng.integers(2**31))
         W = precomputed_graph(X) if self.affinity == "precomputed" else nearest_neighbour_graph(X, self.n_neighbors)

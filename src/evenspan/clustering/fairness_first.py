@@ -1,6 +1,7 @@
 """Fairness-first clustering (Pan and Zhong 2023), rebuilt from its abstract: balance first, then the sum of squares."""
 
 from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
@@ -230,7 +231,7 @@ class FairnessFirstClustering(CentreClusterer):
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         X, codes, c, rng = self._sample(X, sensitive_features)
         X = np.asarray(X, dtype=np.float64)
         Z = X - X.mean(axis=0)

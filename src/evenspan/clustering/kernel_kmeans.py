@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
@@ -159,7 +159,7 @@ class KernelKMeans(KernelInput, Options, ClusterMixin, BaseEstimator):
     max_iter: int = option(whole(1), default=300)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None) -> Self:
         """Cluster the rows of X.
 
         Parameters

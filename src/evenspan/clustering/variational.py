@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -272,7 +272,7 @@ class VariationalFairClustering(CentreClusterer):
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         codes, origin, rounds = self._prepare(X, sensitive_features)
         found = rounds(float(self.fairness_weight))
         self._store_labels(found.labels, codes, len(found.centres))

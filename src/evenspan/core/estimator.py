@@ -1,13 +1,14 @@
 """The scikit-learn side of every linear method, written once."""
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .answer import Answer
+from .answer import Answer, Certificate, FairSubspace
 from .errors import (
     ComponentsError,
     ConfigurationError,
@@ -42,6 +43,24 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
     A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
     """
 
+    # Made by ``fit``; each method adds its own.
+    subspace_: FairSubspace
+    components_: np.ndarray
+    mean_: np.ndarray
+    certificate_: Certificate
+    explained_variance_: np.ndarray
+    explained_variance_ratio_: np.ndarray
+    group_labels_: np.ndarray
+    group_counts_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    if TYPE_CHECKING:  # scikit-learn's own has no types
+
+        def fit_transform(self, X, y=None, *, sensitive_features, **fit_params) -> np.ndarray: ...
+        def get_feature_names_out(self, input_features=None) -> np.ndarray: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
@@ -49,7 +68,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _answer(self, moments: GroupMoments) -> Answer:
         """The subspace for these moments, and what else was learnt."""
 
-    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         """Fit to data.
 
         Parameters
@@ -70,7 +89,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         X = self._table(X, reset=True)
         return self._fit_moments(self._moments(X, sensitive_features, sample_weight))
 
-    def fit_moments(self, moments: GroupMoments):
+    def fit_moments(self, moments: GroupMoments) -> Self:
         """Fit to group moments, which are all that ``fit`` takes from the data.
 
         Parameters
@@ -137,7 +156,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 SurplusComponentsWarning,
             )
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Coordinates of X in the fitted subspace; groups are not needed.
 
         Parameters
@@ -152,7 +171,7 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         check_is_fitted(self)
         return self.subspace_.apply(self._finite_table(X))
 
-    def inverse_transform(self, T):
+    def inverse_transform(self, T) -> np.ndarray:
         """The points of the subspace with the coordinates T.
 
         Parameters
@@ -206,14 +225,14 @@ class PointsEstimator(SubspaceEstimator):
     def _answer_points(self, X: np.ndarray, codes: np.ndarray, moments: GroupMoments) -> Answer:
         """The subspace for the rows of X (n, d), row i being of group ``moments.labels[codes[i]]``."""
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         X = self._table(X, reset=True)
         self._check_options()
         moments = self._moments(X, sensitive_features, None)
         _, codes = encode_groups(sensitive_features, X.shape[0])
         return self._store(self._answer_points(np.asarray(X, dtype=np.float64), codes, moments), moments)
 
-    def fit_moments(self, moments: GroupMoments):
+    def fit_moments(self, moments: GroupMoments) -> Self:
         raise ConfigurationError(f"{type(self).__name__} needs the points: call fit(X, sensitive_features=...).")
 
     def __sklearn_tags__(self):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -88,7 +89,7 @@ class RangeDisplay:
     @classmethod
     def from_estimator(
         cls, estimator, X=None, *, moments=None, sensitive_features=None, sample_weight=None, ax=None, **kwargs
-    ):
+    ) -> Self:
         """Judge fitted estimators, find what is possible on the same rows, and draw.
 
         Parameters

@@ -1,5 +1,7 @@
 """What it costs all rows to narrow the gap, or to spare the worst group, with every estimator in the same figure."""
 
+from typing import Self
+
 import numpy as np
 import pandas as pd
 
@@ -93,7 +95,7 @@ class FrontierDisplay(RangeDisplay):
         }
         return cls(curve, points, against=against).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, legend=True):
+    def plot(self, ax=None, *, legend=True) -> Self:
         """Draw, on the axes given or new ones, with a legend unless told."""
         x, y = self.curve.points.T
         drawn = self.frame_[["average", "other"]].to_numpy()

@@ -1,5 +1,7 @@
 """What every group gets from one or several representations, side by side, with intervals."""
 
+from typing import Self
+
 import numpy as np
 import pandas as pd
 
@@ -74,7 +76,7 @@ class GroupGapDisplay:
         random_state=0,
         ax=None,
         **kwargs,
-    ):
+    ) -> Self:
         """Judge fitted estimators and draw.
 
         Parameters
@@ -112,7 +114,7 @@ class GroupGapDisplay:
         shown = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
         return cls(frame, metric=shown).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, overall=True, legend=True):
+    def plot(self, ax=None, *, overall=True, legend=True) -> Self:
         """Draw, on the axes given or new ones: with a mark for all rows unless told, and names of the estimators."""
         frame = self.frame_ if overall else self.frame_[self.frame_["kind"] == "group"]
         names = frame["estimator"].drop_duplicates().tolist()

@@ -1,5 +1,7 @@
 """All pairs of errors of two groups that projections can reach, with every estimator in the same figure."""
 
+from typing import Self
+
 import numpy as np
 import pandas as pd
 
@@ -72,7 +74,7 @@ class JointRangeDisplay(RangeDisplay):
         joint = JointRange(*judged.second_moments, judged.k)
         return cls(joint, points, labels=tuple(texts(judged.seen.labels))).plot(ax, **kwargs)
 
-    def plot(self, ax=None, *, zoom=False, legend=True):
+    def plot(self, ax=None, *, zoom=False, legend=True) -> Self:
         """Draw, on the axes given or new ones; ``zoom`` shows the neighbourhood of the estimators only."""
         pairs = np.array(list(self.points.values()))
         best = np.array([self.joint.support(0.0).value, self.joint.support(np.pi / 2).value])

@@ -1,6 +1,7 @@
 """Standard PCA: the control that every fair method is measured against."""
 
 from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 
@@ -81,7 +82,7 @@ class StandardPCA(SubspaceEstimator):
     center: str = option(one_of("overall", "none"), default="overall")
     standardize: bool = option(flag(), default=False)
 
-    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None):
+    def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         groups = np.full(X.shape[0], "all") if sensitive_features is None else sensitive_features
         return self._fit_moments(self._moments(X, groups, sample_weight))

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -130,7 +131,7 @@ class KernelMap(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     def _maps(self) -> Iterable[tuple[Kernel, np.ndarray, np.ndarray, np.ndarray]]:
         """Kernel, anchors, coefficients and offset of each map."""
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         """Coordinates of X along the fitted directions; groups are not needed.
 
         Parameters
@@ -255,7 +256,7 @@ class FairKernelPCA(KernelMap):
     n_landmarks: int | None = option(LANDMARKS, default=None)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
 
-    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         """Fit to data.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import KW_ONLY, replace
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -151,7 +152,7 @@ class FairPCA(SubspaceEstimator):
     numeric_attributes: Collection = option(QUANTITIES, default=())
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
@@ -202,7 +203,7 @@ class FairPCA(SubspaceEstimator):
             learnt["standard_subspace_"] = FairSubspace(standard.V, mean, standard.certificate, scale)
         return Answer(FairSubspace(U, mean, certificate, scale), learnt)
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         check_is_fitted(self)
         # Not through super().transform, whose output scikit-learn may already have turned into a data frame.
         X = self._finite_table(X)

@@ -1,6 +1,7 @@
 """Iterated kernel erasure: fair kernel PCA of what fair kernel PCA left, round after round."""
 
 from dataclasses import KW_ONLY
+from typing import Self
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -91,7 +92,7 @@ class IteratedKernelErasure(KernelMap):
     n_landmarks: int | None = option(LANDMARKS, default=None)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
 
-    def fit(self, X, y=None, *, sensitive_features):
+    def fit(self, X, y=None, *, sensitive_features) -> Self:
         """Fit to data.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import KW_ONLY, replace
+from typing import Self
 
 import numpy as np
 from scipy import linalg, sparse
@@ -159,7 +160,7 @@ class LEACE(SubspaceEstimator):
     numeric_attributes: Collection = option(QUANTITIES, default=())
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
-    def fit(self, X, y=None, *, sensitive_features, sample_weight=None):
+    def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         self._check_options()
         groups, quantities = split_attributes(sensitive_features, self.numeric_attributes)
@@ -238,7 +239,7 @@ class LEACE(SubspaceEstimator):
     def _n_features_out(self) -> int:
         return len(self.mean_) if self.axes_ is None else self.axes_.shape[1]
 
-    def transform(self, X):
+    def transform(self, X) -> np.ndarray:
         check_is_fitted(self)
         X = self._finite_table(X)
         if self.axes_ is not None:
@@ -247,7 +248,7 @@ class LEACE(SubspaceEstimator):
         erased = affine(X, self.proj_right_.T, self.mean_) @ self.proj_left_.T
         return np.subtract(X, erased, out=erased)
 
-    def inverse_transform(self, T):
+    def inverse_transform(self, T) -> np.ndarray:
         if self.axes_ is not None:
             return super().inverse_transform(T)
         return self._coordinates(T)

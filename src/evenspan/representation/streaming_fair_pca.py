@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import KW_ONLY
 from itertools import chain
+from typing import Self
 
 import numpy as np
 
@@ -235,7 +236,7 @@ class StreamingFairPCA(SubspaceEstimator):
     groups: Collection | None = option(LABELS, default=None)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
 
-    def fit(self, X, y=None, *, sensitive_features=None):
+    def fit(self, X, y=None, *, sensitive_features=None) -> Self:
         """Fit to a table, or to a stream of batches, from the beginning whatever was fitted before.
 
         Parameters
@@ -261,7 +262,7 @@ class StreamingFairPCA(SubspaceEstimator):
             )
         return self._store(self._summary(self._run(reader)))
 
-    def partial_fit(self, X, y=None, *, sensitive_features, phase="gap"):
+    def partial_fit(self, X, y=None, *, sensitive_features, phase="gap") -> Self:
         """Do one step with the block X.
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``, each step of which
