@@ -60,7 +60,7 @@ METHODS: Mapping[str, Method] = {
     "u-FPCA": Method("errors", "X", lambda k, seed: DisparityFairPCA(k)),
     "c-FPCA": Method("errors", (4, 1, 0), lambda k, seed: DisparityFairPCA(k, constrained=True)),
     "Fair PCA": Method("means", "<", lambda k, seed: FairPCA(k)),
-    "Convex PCA (mean)": Method("means", ">", lambda k, seed: ConvexFairPCA(k, delta=0.1, standardize=False)),
+    "Convex PCA (mean)": Method("means", ">", lambda k, seed: ConvexFairPCA(k, delta=0.1)),
     "LEACE": Method("means", "p", lambda k, seed: LEACE(k)),
     "INLP": Method(
         "means",
@@ -77,9 +77,7 @@ METHODS: Mapping[str, Method] = {
     "Convex PCA (both)": Method(
         "means and covariances",
         (6, 1, 0),
-        lambda k, seed: ConvexFairPCA(
-            k, delta=0.0, mu=0.01, covariance=True, tol=1e-3, max_iter=3000, standardize=False
-        ),
+        lambda k, seed: ConvexFairPCA(k, delta=0.0, mu=0.01, covariance=True, tol=1e-3, max_iter=3000),
     ),
     "Null-it-out PCA": Method("means and covariances", "h", lambda k, seed: NullItOutPCA(k, 2)),
     "Streaming null-it-out": Method(

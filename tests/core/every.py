@@ -10,8 +10,8 @@ QUICK = {
     "NullItOutPCA": {"n_gap_directions": 1},
     "MMDFairPCA": {"max_iter": 2, "max_inner": 5},
     "RLACE": {"max_iter": 30, "evaluate_every": 10},
-    "FairKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
-    "FairMultipleKernelKMeans": {"fairness_weight": 1.0, "max_iter": 100},
+    "FairKernelKMeans": {"fairness_weight": 1.0},
+    "FairMultipleKernelKMeans": {"fairness_weight": 1.0},
 }
 #: Not to be made like the others: ``TableEncoder`` takes tables of mixed columns. It is checked beside its own tests.
 APART = {"TableEncoder"}

@@ -290,7 +290,7 @@ def test_settings_that_certify_less():
     sample = draw(counts=(70, 40), d=4, seed=2)
     for estimator, scope in (
         (MinMaxFairPCA(2, nested=True), "bound"),
-        (RobustFairPCA(1, alpha=0.0, penalty=0.0, solver="subgradient", restarts=1), "bound"),
+        (RobustFairPCA(1, alpha=0.0, penalty=0.0, solver="subgradient", n_init=2), "bound"),
         (KernelKMeans(2), "bound"),
         (FairPCA(2, match="covariance", covariance_fraction=1.0), "whole problem"),  # nothing is left out before
         (FairKernelPCA(1, n_landmarks=20), "last step"),

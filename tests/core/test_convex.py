@@ -42,7 +42,7 @@ def test_a_slack_constraint_recovers_pca(data):
 
 def test_delta_zero_is_the_closed_form_and_removes_the_mean_gap(data):
     X, groups = data
-    fitted = ConvexFairPCA(2).fit(X, sensitive_features=groups)
+    fitted = ConvexFairPCA(2, standardize=True).fit(X, sensitive_features=groups)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     f = Z[groups == "b"].mean(axis=0) - Z[groups == "a"].mean(axis=0)
     rest = np.eye(7) - np.outer(f, f) / (f @ f)
@@ -57,7 +57,7 @@ def test_explained_variance_grows_with_delta_and_the_bound_is_used_up(data):
     free = gap(StandardPCA(2, standardize=True).fit(X), X, groups)
     shares = []
     for delta in np.linspace(0.0, 1.2, 13) * free:
-        fitted = ConvexFairPCA(2, delta=delta).fit(X, sensitive_features=groups)
+        fitted = ConvexFairPCA(2, standardize=True, delta=delta).fit(X, sensitive_features=groups)
         assert fitted.mean_distance_ == pytest.approx(gap(fitted, X, groups), abs=1e-10)
         assert fitted.mean_distance_ == pytest.approx(min(delta, free), rel=1e-6, abs=1e-10)
         assert fitted.certificate_.is_optimal(1e-8)
@@ -78,12 +78,12 @@ def test_one_multiplier_at_tied_eigenvalues():
 
 def test_small_mu_keeps_the_mean_only_answer_and_large_mu_collapses(data):
     X, groups = data
-    mean_only = ConvexFairPCA(2).fit(X, sensitive_features=groups)
-    small = ConvexFairPCA(2, mu=1e-5, covariance=True).fit(X, sensitive_features=groups)
+    mean_only = ConvexFairPCA(2, standardize=True).fit(X, sensitive_features=groups)
+    small = ConvexFairPCA(2, standardize=True, mu=1e-5, covariance=True).fit(X, sensitive_features=groups)
     assert small.certificate_.is_optimal(1e-5)
     assert subspace_angles(small.components_.T, mean_only.components_.T).max() < 0.02
     with pytest.warns(CollapsedRelaxationWarning, match="eigenvalue 2 of the relaxed answer"):
-        large = ConvexFairPCA(2, mu=0.5, covariance=True).fit(X, sensitive_features=groups)
+        large = ConvexFairPCA(2, standardize=True, mu=0.5, covariance=True).fit(X, sensitive_features=groups)
     assert large.eigenvalues_[1] < 0.6
     assert large.eigenvalues_.sum(axis=0) == pytest.approx(2.0, abs=1e-8)
 
@@ -91,7 +91,7 @@ def test_small_mu_keeps_the_mean_only_answer_and_large_mu_collapses(data):
 @pytest.mark.filterwarnings("ignore::evenspan.reconstruction.convex.CollapsedRelaxationWarning")
 def test_a_programme_that_is_not_solved_says_so(data):
     X, groups = data
-    stopped = ConvexFairPCA(2, mu=0.05, covariance=True, max_iter=3)
+    stopped = ConvexFairPCA(2, standardize=True, mu=0.05, covariance=True, max_iter=3)
     with pytest.warns(NotConvergedWarning, match="stopped at max_iter with relative gap"):
         stopped.fit(X, sensitive_features=groups)
     assert not stopped.converged_

@@ -77,7 +77,7 @@ def test_the_projection_is_that_of_the_literal_iteration_which_ends_when_nothing
     model = fitted(s)
     assert model.converged_
     assert model.score_ == model.accuracies_[-1] <= model.majority_share_ < model.accuracies_[1:-1].min(initial=1.0)
-    control = StandardPCA(model.rank_).fit_transform(s.X)
+    control = StandardPCA(s.X.shape[1] - model.rank_removed_).fit_transform(s.X)
     assert probe(model.transform(s.X), s.groups) < model.majority_share_ + 0.1 < probe(control, s.groups)
 
 
@@ -87,7 +87,7 @@ def test_vanished_weights_end_the_iteration_without_changing_it():
         model = fitted(low, 2, max_iter=12)  # four directions carry everything
     P, weights = literal(low.X, low.groups, 12)
     assert model.converged_
-    assert len(weights) == model.n_iter_ == 14 - model.rank_ <= 4
+    assert len(weights) == model.n_iter_ == model.rank_removed_ <= 4
     np.testing.assert_allclose(model.projection_, P, atol=1e-8)
     means = np.array([PAIR.rows(label).mean(axis=0) for label in PAIR.labels])[PAIR.groups]
     assert fitted(Sample(10.0 * (PAIR.X - means), PAIR.groups)).n_iter_ == 0  # equal means: there is nothing to find
@@ -117,7 +117,7 @@ def test_the_game_finds_the_mean_differences(s):
 def test_the_answer_is_the_probe_of_largest_loss_even_if_the_game_went_on():
     with pytest.warns(IncompleteErasureWarning):
         model = fitted(TWO, None, RLACE, rank=3, max_iter=200, evaluate_every=50, epsilon=1e-9)
-    losses = model.history_[:, 1]
+    losses = model.probes_[:, 1]
     assert losses[-1] < 0.9 * losses.max()
     T = model.transform(TWO.X)
     solved = LogisticRegression(C=1e4 / len(T), max_iter=10_000).fit(T, TWO.groups)
@@ -136,7 +136,7 @@ def test_the_projection_and_the_components_inside_it(method):
     best, whole = fitted(PAIR, 2, **options), fitted(PAIR, **options)
     P = best.projection_
     np.testing.assert_allclose(P @ P, P, atol=1e-13)
-    assert best.rank_ == round(np.trace(P)) == 11
+    assert len(P) - best.rank_removed_ == round(np.trace(P)) == 11
     assert angle(best.components_.T, StandardPCA(2).fit(PAIR.X @ P).components_.T) < 1e-7
     np.testing.assert_allclose(whole.components_.T @ whole.components_, P, atol=1e-12)
     assert best.certificate_.is_optimal()

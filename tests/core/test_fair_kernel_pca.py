@@ -135,7 +135,7 @@ def test_the_start_does_not_matter_and_there_is_no_second_matrix():
 def test_means_that_coincide_take_no_direction():
     level = X - np.array([X[label == GROUPS].mean(axis=0) for label in GROUPS])
     model = fitted(2, level, kernel="linear")
-    assert model.constraint_rank_ == 0
+    assert model.rank_removed_ == 0
     np.testing.assert_allclose(model.eigenvalues_, np.linalg.svd(level)[1][:2] ** 2, rtol=1e-10)
 
 

@@ -52,7 +52,7 @@ def test_group_means_coincide_where_those_of_pca_do_not(s, options):
     assert group_gap(model.transform(s.X), s.groups) <= 1e-12 * size(scaled)
     assert group_gap(control, s.groups) > 0.2 * size(scaled)
     np.testing.assert_allclose(model.components_ @ model.components_.T, np.eye(3), atol=1e-12)
-    assert model.constraint_rank_ == len(s.labels) - 1
+    assert model.rank_removed_ == len(s.labels) - 1
     assert model.certificate_.is_optimal()
 
 
@@ -84,12 +84,12 @@ def test_equal_means_give_pca_and_a_small_gap_is_not_rounding():
     mirrored, groups = np.vstack([centred, -centred]), np.tile(PAIR.groups, 2)
     for offset, options in ((0.0, {}), (1e6, {}), (1e6, {"standardize": True}), (3.7, {"center": "none"})):
         model = FairPCA(2, **options).fit(mirrored + offset, sensitive_features=groups)
-        assert model.constraint_rank_ == 0
+        assert model.rank_removed_ == 0
         assert same(model, StandardPCA(2, **options).fit(mirrored + offset))
     direction = np.array([1, 2, 0, -1, 1]) / np.sqrt(7)
     tilted = mirrored + 1e-7 * np.outer(groups == "man", direction)
     model = FairPCA(2).fit(tilted, sensitive_features=groups)
-    assert model.constraint_rank_ == 1
+    assert model.rank_removed_ == 1
     assert np.abs(model.components_ @ direction).max() < 1e-6
     assert np.abs(StandardPCA(2).fit(tilted).components_ @ direction).max() > 0.1
 
@@ -115,7 +115,7 @@ def test_covariance_matching_is_the_specified_construction(fraction, crossed):
         (*crossed, list(crossed[1].T)),
     ):
         model = FairPCA(2, match="covariance", covariance_fraction=fraction).fit(X, sensitive_features=groups)
-        kept = min(max(2, int(fraction * X.shape[1])), X.shape[1] - model.constraint_rank_)
+        kept = min(max(2, int(fraction * X.shape[1])), X.shape[1] - model.rank_removed_)
         assert angle(model.components_.T, by_definition(X, columns, 2, kept)) < 1e-6
         assert model.certificate_.is_optimal()
 

@@ -89,7 +89,7 @@ METHODS = {
     "Min-max error": Method("MinMaxFairPCA", {"objective": "error", "center": "overall"}, groups=2),
     # The radius of a ball shrinks with the number of rows, and has the unit of the features squared.
     "RFPCA": Method("RobustFairPCA", {"alpha": 0.2}, groups=2, supports=EVERY - {"unit", "duplicate"}),
-    "CFPCA": Method("ConvexFairPCA", {"delta": 0.1}, groups=2, supports=EVERY - {"rotate"}),
+    "CFPCA": Method("ConvexFairPCA", {"delta": 0.1, "standardize": True}, groups=2, supports=EVERY - {"rotate"}),
     # A price of loadings belongs to the axes and has a unit.
     "Sparse": Method("SparseFairPCA", {"penalty": 3.0, "tol": 1e-12}, supports=EVERY - {"unit", "rotate"}, tol=1e-5),
     "Outlier-robust": Method("OutlierRobustFairPCA", supports=EVERY - {"moments"}),
@@ -247,7 +247,7 @@ def priced(factor: float) -> dict:
     return {
         "RFPCA": make("RobustFairPCA", 2, alpha=0.2 * factor**2),
         "Sparse": make("SparseFairPCA", 2, penalty=3.0 * factor**2, tol=1e-10),
-        "CFPCA": make("ConvexFairPCA", 2, delta=0.1 * factor, standardize=False),
+        "CFPCA": make("ConvexFairPCA", 2, delta=0.1 * factor),
         "Fair kernel PCA": make("FairKernelPCA", 2, gamma=0.05 / factor**2),
         "Kernel k-means": make("KernelKMeans", 3, gamma=0.05 / factor**2),
         "FKKM": make("FairKernelKMeans", 3, gamma=0.05 / factor**2),

@@ -64,19 +64,19 @@ def test_the_solver_finds_leading_eigenspaces_and_stays_orthonormal():
 
 
 def test_the_tolerance_is_met_where_pca_violates_it():
-    tol = 0.03
-    model, pca = fitted(tol=tol), StandardPCA(2).fit(X)
+    bound = 0.03
+    model, pca = fitted(max_mmd2=bound), StandardPCA(2).fit(X)
     reached, controlled = (metrics.mmd2(m.transform(X), GROUPS, model.bandwidth_) for m in (model, pca))
     assert model.converged_
     assert model.mmd2_ == pytest.approx(reached, rel=1e-9)
-    assert reached <= tol < 2 * tol < controlled
+    assert reached <= bound < 2 * bound < controlled
     assert model.bandwidth_ == pytest.approx(metrics.median_bandwidth(pca.transform(X)), rel=1e-12)
     kept, bound = model.certificate_.primal, model.certificate_.dual
     assert model.explained_variance_ratio_.sum(axis=0) == pytest.approx(kept, rel=1e-10)
     assert kept < bound == pytest.approx(pca.explained_variance_ratio_.sum(axis=0), rel=1e-12)
     _, mmd2, weight, move = model.trace_.T
     assert weight[0] == pytest.approx(1.0 / controlled, rel=1e-9)
-    np.testing.assert_allclose(weight[1:] / weight[:-1], np.where(mmd2[:-1] > tol, 2.0, 1.0))
+    np.testing.assert_allclose(weight[1:] / weight[:-1], np.where(mmd2[:-1] > bound, 2.0, 1.0))
     assert max(move[-1], model.residual_) <= 1e-6
 
 
@@ -93,7 +93,7 @@ def test_equal_groups_give_pca_and_equal_rows_are_refused():
 def test_several_groups_bound_the_largest_pair_and_several_attributes_each_of_theirs():
     Y, groups = two_attributes()
     Y, groups = Y[::3], groups[::3]
-    model, pca = fitted(2, Y, groups, tol=0.3), StandardPCA(2).fit(Y)
+    model, pca = fitted(2, Y, groups, max_mmd2=0.3), StandardPCA(2).fit(Y)
     found, control = ([metrics.mmd2(m.transform(Y), z, model.bandwidth_) for z in groups.T] for m in (model, pca))
     assert model.mmd2_ == pytest.approx(max(found), rel=1e-9)
     assert max(found) <= 0.3 < max(control)
@@ -101,14 +101,14 @@ def test_several_groups_bound_the_largest_pair_and_several_attributes_each_of_th
 
 def test_an_unmet_tolerance_is_told_and_an_idle_first_iteration_is_no_success():
     small = draw(counts=(30, 20), names=("a", "b"), d=5, seed=3)
-    with pytest.warns(NotConvergedWarning, match="the squared discrepancy is .* for tol=1e-12"):
-        model = fitted(2, small.X, small.groups, tol=1e-12, max_iter=4, max_inner=20)
+    with pytest.warns(NotConvergedWarning, match="the squared discrepancy is .* for max_mmd2=1e-12"):
+        model = fitted(2, small.X, small.groups, max_mmd2=1e-12, max_iter=4, max_inner=20)
     assert not model.converged_
     assert model.certificate_.feasibility == pytest.approx(model.mmd2_, rel=1e-6)
     rng, groups = np.random.default_rng(2), np.repeat(["a", "b"], [70, 50])
     Y = rng.normal(size=(120, 8)) * np.linspace(1, 1.25, 8)
     Y[groups == "b", 0] += 1.0
-    model = fitted(2, Y, groups, tol=0.1)
+    model = fitted(2, Y, groups, max_mmd2=0.1)
     assert model.trace_[0, 3] == 0  # nothing was done, since the gradient was below the coarse limit,
     assert model.trace_[0, 1] < 0.1  # and the bound was met
     assert model.converged_

@@ -48,7 +48,7 @@ def test_binary_methods_name_the_groups_and_a_way_out_and_the_others_take_three(
         refused(GroupError, words, lambda m=method: m(2).fit(THREE.X, sensitive_features=THREE.groups))
     moments = GroupMoments.from_data(THREE.X, THREE.groups)
     refused(GroupError, words, lambda: JointRange.from_moments(moments, 2))
-    for method in (MinMaxFairPCA(2), RobustFairPCA(2, solver="subgradient", restarts=1, max_iter=20), JEVDPCA(2)):
+    for method in (MinMaxFairPCA(2), RobustFairPCA(2, solver="subgradient", n_init=2, max_iter=20), JEVDPCA(2)):
         assert method.fit_moments(moments).group_errors_.shape == (3,)
 
 
@@ -60,7 +60,7 @@ def test_binary_methods_name_the_groups_and_a_way_out_and_the_others_take_three(
         (RobustFairPCA, {"alpha": -1.0}, ["alpha=-1.0"]),
         (RobustFairPCA, {"penalty": float("nan")}, ["penalty=nan"]),
         (RobustFairPCA, {"solver": "adam"}, ["solver='adam'", "exact", "subgradient"]),
-        (RobustFairPCA, {"restarts": -1}, ["restarts=-1"]),
+        (RobustFairPCA, {"n_init": 0}, ["n_init=0"]),
         (RobustFairPCA, {"solver": "subgradient", "random_state": "a"}, ["random_state='a'"]),
         (ConvexFairPCA, {"delta": -0.5}, ["delta=-0.5"]),
         (ConvexFairPCA, {"mu": 0.1}, ["mu=0.1 with covariance=False"]),

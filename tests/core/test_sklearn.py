@@ -75,7 +75,7 @@ def bound(name: str, **options):
 OPTIONS = {
     "StreamingFairPCA": {"n_gap_directions": 0},
     "NullItOutPCA": {"n_gap_directions": 0},
-    "MMDFairPCA": {"max_iter": 2, "max_inner": 5, "tol": 0.1},
+    "MMDFairPCA": {"max_iter": 2, "max_inner": 5, "max_mmd2": 0.1},
     "RLACE": {"max_iter": 20, "evaluate_every": 10},
     "FairKernelKMeans": {"fairness_weight": 1.0},
     "FairMultipleKernelKMeans": {"fairness_weight": 1.0},

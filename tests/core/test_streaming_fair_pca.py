@@ -91,8 +91,8 @@ def test_what_is_promised_of_every_answer():
     assert certificate.feasibility < 1e-13
     assert certificate.primal <= np.linalg.norm(Y @ model.components_.T) ** 2 / 1400 * (1 + 1e-12)
     assert certificate.dual == pytest.approx(np.linalg.norm(Y) ** 2 / 1400, rel=1e-10)
-    assert [entry["phase"] for entry in model.history_] == ["gap"] * 3 + ["components"] * 3
-    assert all(entry["n_rows"] == 1400 for entry in model.history_)
+    assert [entry["phase"] for entry in model.blocks_] == ["gap"] * 3 + ["components"] * 3
+    assert all(entry["n_rows"] == 1400 for entry in model.blocks_)
 
 
 def test_the_rate_is_the_ratio_of_the_eigenvalues_whatever_their_signs():
@@ -118,13 +118,13 @@ def test_the_rate_is_the_ratio_of_the_eigenvalues_whatever_their_signs():
 
 def test_blocks_are_cut_to_the_row():
     model = streamed(batches_of(X, GROUPS, 64), n_blocks=(4, 2), block_size=(350, 600))
-    assert [entry["n_rows"] for entry in model.history_] == [350] * 4 + [600] * 2
-    for i, entry in enumerate(model.history_[:4]):
+    assert [entry["n_rows"] for entry in model.blocks_] == [350] * 4 + [600] * 2
+    for i, entry in enumerate(model.blocks_[:4]):
         part = GROUPS[350 * i : 350 * (i + 1)]
         assert entry["group_counts"] == ((part == "man").sum(axis=0), (part == "woman").sum(axis=0))
     with pytest.warns(StreamEndedWarning, match="after 3 of 5 blocks of 600 rows in phase 'components'"):
         short = streamed(batches_of(X, GROUPS, 64), n_blocks=(2, 5), block_size=600)
-    assert [entry["n_rows"] for entry in short.history_] == [600] * 4 + [200]
+    assert [entry["n_rows"] for entry in short.blocks_] == [600] * 4 + [200]
 
 
 def by_hand(model, bounds, phase):
@@ -164,7 +164,7 @@ def test_fit_begins_anew_after_blocks_by_hand_and_the_other_way_round():
         model.transform(X)
     by_hand(model, blocks, "components")
     np.testing.assert_array_equal(model.components_, alone.components_)
-    assert model.history_ == alone.history_
+    assert model.blocks_ == alone.blocks_
 
 
 def test_a_block_without_a_group_does_not_touch_the_basis():
@@ -178,11 +178,11 @@ def test_a_block_without_a_group_does_not_touch_the_basis():
         model.partial_fit(X[both], sensitive_features=GROUPS[both])
         assert not np.array_equal(model._power.W, before)
         model.partial_fit(X, sensitive_features=GROUPS, phase="components")
-        assert [entry["skipped"] for entry in model.history_] == [False, True, False, False]
+        assert [entry["skipped"] for entry in model.blocks_] == [False, True, False, False]
         assert model.n_skipped_blocks_ == 1
         # Carried or not, the rows count for the means.
         assert model.group_counts_[0] == 2 * (GROUPS[both] == "man").sum(axis=0) + 50 + 900
-        carried = model.history_[2]["group_counts"][0] - model.history_[0]["group_counts"][0]
+        carried = model.blocks_[2]["group_counts"][0] - model.blocks_[0]["group_counts"][0]
         assert carried == (50 if on_missing == "carry" else 0)
 
 

@@ -48,7 +48,7 @@ def test_features_beyond_the_contract_are_refused_and_named(way, factor):
     [
         MinMaxFairPCA(2),
         DisparityFairPCA(2),
-        ConvexFairPCA(2, delta=0.5, standardize=False),
+        ConvexFairPCA(2, delta=0.5),
         RobustFairPCA(2),
         JEVDPCA(2, center="none"),
     ],

@@ -117,7 +117,7 @@ def test_without_weight_it_is_lloyds_k_means():
     again = KMeans(4, init=model.centers_ - 1e5, n_init=1).fit(X)
     np.testing.assert_array_equal(again.labels_, model.labels_)  # a fixed point of Lloyd
     np.testing.assert_allclose(model.centers_ - 1e5, again.cluster_centers_, atol=1e-8)
-    np.testing.assert_allclose(model.clustering_energy_, again.inertia_, rtol=1e-8)
+    np.testing.assert_allclose(model.inertia_, again.inertia_, rtol=1e-8)
 
 
 def test_weight_makes_crossed_data_fair_and_none_leaves_them_unfair():
@@ -125,7 +125,7 @@ def test_weight_makes_crossed_data_fair_and_none_leaves_them_unfair():
     assert plain.counts_.balance == 0.0
     assert plain.fairness_error_ > 0.5 > 0.05 > fair.fairness_error_
     assert fair.counts_.mnce > 0.97
-    assert plain.clustering_energy_ < fair.clustering_energy_
+    assert plain.inertia_ < fair.inertia_
     assert fair.converged_
     with pytest.warns(SingleGroupWarning):  # one group feels no weight
         labels = [fit(groups=["all"] * 170, on_single_group="warn", fairness_weight=w).labels_ for w in (0.0, 1e3)]
@@ -140,10 +140,10 @@ def test_what_is_stored_is_what_the_labels_say():
     np.testing.assert_allclose(model.fairness_error_, divergence, rtol=1e-12)
     S, costs = model.soft_labels_.T, ((X[None] - model.centers_[:, None]) ** 2).sum(axis=2)
     np.testing.assert_array_equal(S.argmax(axis=0), model.labels_)
-    np.testing.assert_allclose(model.clustering_energy_, costs[model.labels_, np.arange(170)].sum(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(model.inertia_, costs[model.labels_, np.arange(170)].sum(axis=0), rtol=1e-10)
     np.testing.assert_allclose(model.soft_fairness_error_, soft(S), rtol=1e-9)
-    np.testing.assert_allclose(model.energy_, float((S * costs).sum(axis=None)) + 400.0 * soft(S), rtol=1e-9)
-    np.testing.assert_allclose(model.history_[-1], model.energy_, rtol=1e-12)
+    np.testing.assert_allclose(model.objective_, float((S * costs).sum(axis=None)) + 400.0 * soft(S), rtol=1e-9)
+    np.testing.assert_allclose(model.history_[-1], model.objective_, rtol=1e-12)
     assert model.n_iter_ == len(model.history_) >= 2
     for weight, point in zip((400.0, 30.0), VariationalFairClustering(3).curve(
         X, [400.0, 30.0], sensitive_features=np.char.upper(GROUPS)), strict=True):  # fmt: skip

@@ -16,7 +16,7 @@ from evenspan.core.errors import (
     GroupError,
 )
 
-from .every import ALL, CLUSTERERS, PLAIN, fit, make
+from .every import ALL, CLUSTERERS, PLAIN, TRANSFORMERS, fit, make
 from .samples import draw
 
 S = draw(counts=(60, 40, 20))
@@ -77,6 +77,19 @@ def test_every_option_is_checked_by_its_name():
                 offenders.append((name, option, str(told.value)))
     assert offenders == []
     assert {option for kind in ALL.values() for option in kind().get_params()} >= {"tol", "max_iter", "attributes"}
+
+
+def test_components_have_an_order_and_none_stands_for_as_many_as_there_can_be():
+    wide = np.hstack([X, np.random.default_rng(0).normal(size=(len(X), 6))])
+    for name in TRANSFORMERS:
+        groups = GROUPS if name not in TWO_GROUPS else GROUPS == "azure"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit(make(name), wide, groups)
+            if hasattr(model, "subspace_"):
+                assert (np.diff(model.explained_variance_) <= 1e-9 * model.explained_variance_[0]).all(), name
+                most = fit(make(name, None), wide, groups)
+                assert len(most.explained_variance_) >= wide.shape[1] - 5, name
 
 
 def test_iterations_say_whether_they_converged():

@@ -58,8 +58,8 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         The factor of "rbf", "polynomial" and "sigmoid", as in ``FairKernelPCA``. Power and constant are 3 and 1.
     init : {"relaxed"} or array-like of shape (n,), default "relaxed"
         The start: relaxed kernel k-means, or labels.
-    max_iter : int, default 10
-        Passes over the points at most; the published program has 10.
+    max_iter : int, default 300
+        Passes over the points at most; the published program has 10, which can be too few.
     tol : float, default 1e-10
         From the third pass on, a smaller relative change of the objective ends the passes.
     swaps : bool, default False
@@ -81,7 +81,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
         With a rule: weight, MNCE, balance, objective and sweeps of every weight tried.
     n_iter_, n_moves_, n_swaps_ : int
         Passes, moves and swaps made.
-    history_ : tuple of float
+    history_ : ndarray
         The objective at the start and after each pass, and after each round of swaps.
     converged_ : bool
         Whether no single move (with ``swaps``: no swap either) improves the objective; all that can be said of such a
@@ -123,7 +123,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
     kernel: str | Callable = option(KERNEL, default="rbf")
     gamma: float | str = option(GAMMA, default="scale")
     init: str | np.ndarray = option(START, default="relaxed")
-    max_iter: int = option(whole(1), default=10)
+    max_iter: int = option(whole(1), default=300)
     tol: float = option(number(0.0), default=1e-10)
     swaps: bool = option(flag(), default=False)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
@@ -143,7 +143,7 @@ class FairKernelKMeans(KernelInput, FairClusterer):
             found, self.n_swaps_ = swaps_and_moves(gram, codes, found, c, self.fairness_weight_)
         self._store_labels(found.labels, codes, c)
         self._remember(X, gram, self.labels_)
-        self.initial_labels_, self.objective_, self.history_ = start, found.objective, found.history
+        self.initial_labels_, self.objective_, self.history_ = start, found.objective, np.array(found.history)
         self.converged_, self.n_iter_, self.n_moves_ = found.converged, found.n_sweeps, found.n_moves
         bound = deflated_bound(gram, codes, self.fairness_weight_, c, require_generator(self.random_state))
         problem = "trace of the kernel less the weighted regulariser, over all clusterings"

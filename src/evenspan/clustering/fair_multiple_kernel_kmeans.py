@@ -57,7 +57,7 @@ class FairMultipleKernelKMeans(FairClusterer):
         The weights, non-negative with sum 1.
     objective_, fairness_weight_ : float
         The minimised sum, and the weight of fairness used.
-    history_, n_iter_ : tuple of float, int
+    history_, n_iter_ : ndarray, int
         The objective after each round, and the number of rounds.
     search_ : list of dict
         With a rule: weight, MNCE, balance, objective and rounds of every weight tried.
@@ -98,7 +98,7 @@ class FairMultipleKernelKMeans(FairClusterer):
     kernels: str | np.ndarray = option(one_of("twelve", "precomputed"), default="twelve")
     weights_from: str = option(one_of("shifted", "unshifted"), default="shifted")
     init: str | np.ndarray = option(START, default="relaxed")
-    max_iter: int = option(whole(1), default=10)
+    max_iter: int = option(whole(1), default=300)
     tol: float = option(number(0.0), default=1e-10)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     on_single_group: str = option(SINGLE_GROUP, default="raise")
@@ -118,7 +118,7 @@ class FairMultipleKernelKMeans(FairClusterer):
 
         (labels, gamma, history, converged), self.fairness_weight_, self.search_ = settle(self.fairness_weight, solve)
         self._store_labels(labels, codes, c)
-        self.initial_labels_, self.kernel_weights_, self.history_ = start, gamma, history
+        self.initial_labels_, self.kernel_weights_, self.history_ = start, gamma, np.array(history)
         self.objective_, self.n_iter_, self.converged_ = history[-1], len(history), converged
         # of the final kernel, whose fairness term has the sum of the squared weights as a factor
         gram = DenseGram(weighted(stack, gamma))

@@ -224,7 +224,7 @@ class VariationalFairClustering(CentreClusterer):
     labels_, counts_, group_labels_, group_counts_ : as in ``FairKernelKMeans``
     centers_, soft_labels_ : ndarray of shape (c, d), ndarray of shape (n, c)
         Means of the clusters; the assignments S, whose rows are on the simplex.
-    energy_, clustering_energy_ : float
+    objective_, inertia_ : float
         Energy of the soft assignments; sum of squared distances of the hard clusters.
     fairness_error_, soft_fairness_error_ : float
         :math:`\sum_k \mathrm{KL}(u \| P_k)` of the hard clusters, infinite if a group is missing from a cluster; and of
@@ -277,7 +277,7 @@ class VariationalFairClustering(CentreClusterer):
         found = rounds(float(self.fairness_weight))
         self._store_labels(found.labels, codes, len(found.centres))
         self.centers_, self.soft_labels_ = found.centres + origin, found.bound.S.T
-        self.energy_, self.clustering_energy_ = found.energy, found.clustering_energy
+        self.objective_, self.inertia_ = found.energy, found.clustering_energy
         with np.errstate(divide="ignore"):
             self.fairness_error_ = fairness_error(np.log(self.counts_.counts), self.group_counts_ / len(codes))
         self.soft_fairness_error_ = found.bound.fairness

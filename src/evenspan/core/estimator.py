@@ -270,7 +270,7 @@ def numeric_table(estimator: BaseEstimator, X, dtype=(np.float64, np.float32), *
 
 
 def require_components(n_components, largest: int, d: int, why: str) -> int:
-    """``n_components`` as an int between 1 and ``largest``; the message states the largest and why it is that.
+    """``n_components`` as an int between 1 and ``largest``, which None stands for; the message says why it is that.
 
     There are d dimensions: the features, or as many as rows in the feature space of a kernel.
     """
@@ -279,9 +279,11 @@ def require_components(n_components, largest: int, d: int, why: str) -> int:
             f"n_components={n_components!r}, and no component is possible: {d} feature(s){why}. Add features, or "
             "merge groups."
         )
-    if COMPONENTS.require("n_components", n_components) > largest:
+    if COMPONENTS.require("n_components", n_components) is None:
+        return largest
+    if n_components > largest:
         raise ComponentsError(
-            f"n_components={n_components!r}; needed is a whole number from 1 to {largest}, and at most {largest} are "
-            f"possible: {d} dimension(s){why}. Ask for fewer components."
+            f"n_components={n_components!r}; needed is a whole number of at most {largest}: there are {d} dimension(s)"
+            f"{why}. Ask for fewer components."
         )
     return int(n_components)

@@ -86,6 +86,11 @@ def top_eigenspace(H: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     return values[: -k - 1 : -1], vectors[:, : -k - 1 : -1]
 
 
+def principal_axes(V: np.ndarray, S: np.ndarray) -> np.ndarray:
+    """Another orthonormal basis (d, k) of the span of V: its principal axes, by decreasing variance ``v' S v``."""
+    return V @ top_eigenspace(V.T @ S @ V, V.shape[1])[1]
+
+
 def leading_eigenpairs(
     product: Callable, n: int, k: int, rng: np.random.Generator, *, precision: float = 0.0, dense: int = DENSE
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -87,8 +87,9 @@ def _seeds(value: Any) -> bool:
         return False
 
 
-#: Of many methods: how many components or clusters, ...
-COMPONENTS = CLUSTERS = replace(whole(1), error=ComponentsError)
+#: Of many methods: how many clusters, dimensions of a kernel or components, ...
+CLUSTERS = DIMENSIONS = replace(whole(1), error=ComponentsError)
+COMPONENTS = DIMENSIONS | none("as many as there can be")
 #: ... what is compared where there are several attributes, what happens where there is one group, which columns of the
 #: sensitive features are quantities, ...
 ATTRIBUTES, SINGLE_GROUP = one_of("marginal", "intersection"), one_of("raise", "warn")

@@ -222,21 +222,21 @@ class ConvexFairPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, below d.
+    n_components : int or None, default 2
+        The number of components k, at most d - 1, which None stands for.
     delta : float, default 0.0
         Largest distance of the two group means after projection, in standardised units. Larger values allow more.
     mu : float, default 0.0
         Weight of the covariance penalty; above 0 with ``covariance=True``. Large values flatten X (see Guarantees).
     covariance : bool, default False
         Whether the term in t is there.
-    penalty : {"largest", "sum"}, default "largest"
+    combine : {"largest", "sum"}, default "largest"
         "sum" is the earlier form of the penalty, as called for the tables of Kleindessner et al. (2023): with
         :math:`\lambda^\pm` the extreme eigenvalues of Q (0 where of the wrong sign), :math:`t` is
         :math:`\lVert X (Q - \lambda^- I) X \rVert_2 + \lVert X (\lambda^+ I - Q) X \rVert_2`.
     tol, max_iter : float, default 1e-6, and int, default 20000
         Relative gap to which programs without closed form are solved, and the most steps for it.
-    standardize : bool, default True
+    standardize : bool, default False
         Divide every feature by its population standard deviation first, which is part of the published method.
 
     Attributes
@@ -283,23 +283,24 @@ class ConvexFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     delta: float = option(number(0), default=0.0)
     mu: float = option(number(0), default=0.0)
     covariance: bool = option(flag(), default=False)
-    penalty: str = option(one_of("largest", "sum"), default="largest")
+    combine: str = option(one_of("largest", "sum"), default="largest")
     tol: float = option(number(0, low_open=True), default=1e-6)
     max_iter: int = option(whole(1), default=20_000)
-    standardize: bool = option(flag(), default=True)
+    standardize: bool = option(flag(), default=False)
 
     def _lifted(self, learnt, Q, rest):
         X, values = Q @ learnt["fractional_"] @ Q.T, np.append(learnt["eigenvalues_"], np.zeros(rest.shape[1]))
         return learnt | {"fractional_": X, "eigenvalues_": values}
 
     def _solve(self, matrices, moments, k):
-        names = ("delta", "mu", "covariance", "penalty", "tol", "max_iter")
-        answer = solve_convex(moments, k, **{name: getattr(self, name) for name in names})
+        names = ("delta", "mu", "covariance", "tol", "max_iter")
+        asked = {name: getattr(self, name) for name in names}
+        answer = solve_convex(moments, k, penalty=self.combine, **asked)
         solved = answer.status in ("exact", "solved")
         if not solved:
             warn_caller(

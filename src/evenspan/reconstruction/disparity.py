@@ -83,8 +83,8 @@ class DisparityFairPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, below d.
+    n_components : int or None, default 2
+        The number of components k, at most d - 1, which None stands for.
     constrained : bool, default False
         False is u-FPCA: the difference may be closed by making both groups worse off than PCA does. True is c-FPCA.
 
@@ -135,7 +135,7 @@ class DisparityFairPCA(ReconstructionEstimator):
     0.0
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     constrained: bool = option(flag(), default=False)
 

@@ -9,7 +9,7 @@ from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.errors import ComponentsError, DataError, GroupError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
-from ..core.linalg import eigenpairs, symmetrise
+from ..core.linalg import eigenpairs, principal_axes, symmetrise
 from ..core.moments import GroupMoments
 from ..core.options import one_of
 
@@ -67,6 +67,10 @@ class ReconstructionEstimator(SubspaceEstimator):
         """What was learnt in the span of Q (d, r), among all features; ``rest`` (d, d - r) spans what is beside it."""
         return learnt
 
+    def _ordered(self, V: np.ndarray, scatter: np.ndarray) -> np.ndarray:
+        """The components by decreasing variance: all bases of their span are as good, but where a method says not."""
+        return principal_axes(V, scatter)
+
     @abstractmethod
     def _solve(self, matrices: np.ndarray, moments: GroupMoments, k: int) -> tuple[np.ndarray, Certificate, dict]:
         """Orthonormal V of shape (d, k) for the group matrices (G, d, d), its certificate, and what else was learnt."""
@@ -93,6 +97,7 @@ class ReconstructionEstimator(SubspaceEstimator):
             V, learnt = Q @ V, self._lifted(learnt, Q, rest)
         else:
             V, certificate, learnt = self._solve(matrices, seen, k)
+        V = self._ordered(V, seen.scatter)
         subspace = FairSubspace(V, moments.mean, certificate, moments.scale() if self.standardize else None)
         about_mean = group_matrices(seen) if self.center == "none" else about_mean
         measured = {"group_errors_": errors(about_mean, V), "group_losses_": losses(matrices, V)}

@@ -50,8 +50,8 @@ class JEVDPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, at most d - 1.
+    n_components : int or None, default 2
+        The number of components k, at most d - 1, which None stands for.
     mode : {"paper", "orthogonal"}, default "orthogonal"
         "paper" is Algorithm 1 as printed, which can diverge or be undefined and gives columns of lengths other than 1;
         "orthogonal" keeps U orthonormal.
@@ -74,7 +74,7 @@ class JEVDPCA(ReconstructionEstimator):
     status_ : str
         "converged", "not converged", "diverged" or "undefined step". All but the first come with a
         ``JointDiagonalisationWarning``.
-    criterion_, criterion_path_ : float, tuple of float
+    criterion_, history_ : float, ndarray
         C at U, and at the start and after every step.
     orthogonality_ : float
         The largest absolute cosine between two columns of U.
@@ -117,7 +117,7 @@ class JEVDPCA(ReconstructionEstimator):
     (0.0, [3.0, 0.0], 1.8)
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     mode: str = option(one_of(*MAX_ITER), default="orthogonal")
     center: str = option(one_of("overall", "group", "none"), default="overall")
@@ -126,6 +126,9 @@ class JEVDPCA(ReconstructionEstimator):
 
     def _moves_with_the_axes(self) -> bool:
         return self.init == "pooled"
+
+    def _ordered(self, V, scatter):
+        return V  # columns of the joint basis, by the variance of the groups together
 
     def _lifted(self, learnt, Q, rest):
         U = np.hstack([Q @ learnt["joint_basis_"], rest])
@@ -146,7 +149,7 @@ class JEVDPCA(ReconstructionEstimator):
             "converged_": found.status == "converged",
             "n_iter_": found.n_iter,
             "criterion_": found.criterion,
-            "criterion_path_": found.path,
+            "history_": np.array(found.path),
             "column_norms_": found.column_norms,
             "orthogonality_": found.orthogonality,
         }

@@ -144,8 +144,8 @@ class MinMaxFairPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The rank k, at most d - 1.
+    n_components : int or None, default 2
+        The rank k, at most d - 1, which None stands for.
     objective : {"loss", "error"}, default "loss"
         What is balanced. Losses and errors have different optima, and both depend on the scale of the groups.
     nested : bool, default False
@@ -204,12 +204,15 @@ class MinMaxFairPCA(ReconstructionEstimator):
     array([2.117647, 2.117647])
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     objective: str = option(one_of("loss", "error"), default="loss")
     nested: bool = option(flag(), default=False)
     center: str = option(one_of("overall", "group"), default="overall")
     standardize: bool = option(flag(), default=False)
+
+    def _ordered(self, V, scatter):
+        return V if self.nested else super()._ordered(V, scatter)
 
     def _solve(self, matrices, moments, k):
         V, certificate = solve(matrices, k, self.objective)

@@ -194,8 +194,8 @@ class SparseFairPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The rank k, at most d - 1.
+    n_components : int or None, default 2
+        The rank k, at most d - 1, which None stands for.
     penalty : float, default 0.05
         The price of an absolute loading, in units of variance: the larger, the fewer loadings pay for themselves. At a
         price that is large enough every component is a feature.
@@ -250,7 +250,7 @@ class SparseFairPCA(ReconstructionEstimator):
     2
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     penalty: float = option(number(0), default=0.05)
     objective: str = option(one_of("loss", "error"), default="loss")
@@ -261,6 +261,9 @@ class SparseFairPCA(ReconstructionEstimator):
 
     def _moves_with_the_axes(self):
         return False  # the price of a direction depends on the features
+
+    def _ordered(self, V, scatter):
+        return V[:, np.argsort(-np.einsum("dk,dk->k", V, scatter @ V), kind="stable")]  # another basis has no zeros
 
     def _solve(self, matrices, moments, k):
         offsets = criteria_offsets(matrices, k, self.objective)

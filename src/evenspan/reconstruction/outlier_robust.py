@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
 from ..core.estimator import PointsEstimator
-from ..core.linalg import top_eigenspace
+from ..core.linalg import principal_axes, top_eigenspace
 from ..core.options import COMPONENTS, flag, number, option, parameterised, whole
 from .group_errors import errors, group_matrices, losses, require_rank, require_several_groups
 from .min_max import solve
@@ -38,8 +38,8 @@ class OutlierRobustFairPCA(PointsEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The rank k, at most d - 1.
+    n_components : int or None, default 2
+        The rank k, at most d - 1, which None stands for.
     standardize : bool, default False
         Divide every feature by its population standard deviation first.
     tol : float, default 1e-6
@@ -93,7 +93,7 @@ class OutlierRobustFairPCA(PointsEstimator):
     0.3
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     standardize: bool = option(flag(), default=False)
     tol: float = option(number(0, low_open=True), default=1e-6)
@@ -113,6 +113,7 @@ class OutlierRobustFairPCA(PointsEstimator):
         tangents = lengths_kept(rows, codes, moments.counts)
         size = float(np.sqrt(np.trace(matrices, axis1=1, axis2=2).max(axis=0)))
         V, learnt = ascend(tangents, starts, size, 0.0, self.tol, self.max_iter)
+        V = principal_axes(V, seen.scatter)
         lengths = tangents(V)[0]
         least = float(lengths.min(axis=0))
         certificate = Certificate(

@@ -94,8 +94,8 @@ class RobustFairPCA(ReconstructionEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, less than d.
+    n_components : int or None, default 2
+        The number of components k, at most d - 1, which None stands for.
     alpha : float, default 0.1
         Size of the balls. A larger one gives more weight to groups with few rows; 0 trusts the sample.
     penalty : float, default 1.0
@@ -103,8 +103,9 @@ class RobustFairPCA(ReconstructionEstimator):
     solver : {"exact", "subgradient"}, default "exact"
         The global minimum on the boundary of the joint range (two groups), or Riemannian subgradient descent as
         published (any number).
-    restarts, max_iter : int, default 20 and 1000
-        Random starts of the descent, beside one from the PCA of the sample, and steps, of size 1 / sqrt(max_iter + 1).
+    n_init, max_iter : int, default 21 and 1000
+        Starts of the descent, of which one is the PCA of the sample and the others are random, and steps, of size
+        1 / sqrt(max_iter + 1).
     random_state : int, Generator or None, default 0
         Source of the random starts.
     standardize : bool, default False
@@ -119,7 +120,7 @@ class RobustFairPCA(ReconstructionEstimator):
     violations_ : dict
         For every group (by label) that meets neither condition of the paper's theorem: by how much the penalty exceeds
         its share, and by how much its radius exceeds its smallest possible error.
-    runs_ : ndarray of shape (restarts + 1,)
+    runs_ : ndarray of shape (n_init,)
         Final objective of every start, the warm start last; None with the exact solver.
     converged_, n_iter_ : bool and int
         Whether the certificate's gap is closed, to 1e-6 of the objective; steps, or eigenvalue problems solved.
@@ -152,12 +153,12 @@ class RobustFairPCA(ReconstructionEstimator):
     array([0.8, 0.8])
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     alpha: float = option(number(0), default=0.1)
     penalty: float = option(number(0), default=1.0)
     solver: str = option(one_of("exact", "subgradient"), default="exact")
-    restarts: int = option(whole(0), default=20)
+    n_init: int = option(whole(1), default=21)
     max_iter: int = option(whole(1), default=1000)
     random_state: int | np.random.Generator | None = option(SEED, default=0)
     standardize: bool = option(flag(), default=False)
@@ -180,7 +181,7 @@ class RobustFairPCA(ReconstructionEstimator):
             V, certificate = solve_exact(JointRange(*matrices, k), shares, balls, self.penalty)
             runs, steps = None, certificate.evaluations
         else:
-            drawn = {"restarts": self.restarts, "iterations": self.max_iter, "rng": rng}
+            drawn = {"restarts": self.n_init - 1, "iterations": self.max_iter, "rng": rng}
             run = descend(matrices, moments.counts, k, [(self.alpha, self.penalty)], **drawn)
             V, runs, steps = run.V[0], run.runs[0], self.max_iter
             certificate = certified(matrices, V, shares, balls, self.penalty)
@@ -188,7 +189,7 @@ class RobustFairPCA(ReconstructionEstimator):
         if not converged:
             warn_caller(
                 f"the objective is {certificate.primal:.6g} and the bound below it {certificate.dual:.6g}: the descent "
-                "ended away from the optimum, or for more than two groups the bound is loose. Raise restarts or "
+                "ended away from the optimum, or for more than two groups the bound is loose. Raise n_init or "
                 "max_iter, or for two groups take solver='exact'.",
                 NotConvergedWarning,
             )

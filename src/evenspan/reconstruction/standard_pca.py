@@ -38,8 +38,8 @@ class StandardPCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, at most d.
+    n_components : int or None, default 2
+        The number of components k, at most d, which None stands for.
     center : {"overall", "none"}, default "overall"
         Subtract the mean; "none" takes second moments about the origin instead.
     standardize : bool, default False
@@ -77,7 +77,7 @@ class StandardPCA(SubspaceEstimator):
     array([[1., 0.]])
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     center: str = option(one_of("overall", "none"), default="overall")
     standardize: bool = option(flag(), default=False)

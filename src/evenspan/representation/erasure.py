@@ -45,7 +45,7 @@ class ErasingEstimator(PointsEstimator):
                 "or ask for fewer components; and standardise the data.",
                 IncompleteErasureWarning,
             )
-        return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_": d - r})
+        return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_removed_": r})
 
 
 def majority_share(part: np.ndarray) -> float:
@@ -68,8 +68,7 @@ def surviving_subspace(
     """Components in the complement of the orthonormal columns ``erased`` (d, r), and how good they are there."""
     d, r = erased.shape
     basis = surviving_basis(erased)
-    k = d - r if n_components is None else n_components
-    k = require_components(k, d - r, d, f" less {r} erased")
+    k = require_components(n_components, d - r, d, f" less {r} erased")
     problem = f"trace of V'SV over orthonormal V inside the {d - r} directions that survive the erasure"
     V, certificate = best_inside(moments.scatter, basis, k, problem, erased)
     if select == "arbitrary" and k < d - r:

@@ -25,7 +25,7 @@ from ..core.linalg import leading_eigenpairs, signs_of, span, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import (
     ATTRIBUTES,
-    COMPONENTS,
+    DIMENSIONS,
     GAMMA,
     KERNEL,
     QUANTITIES,
@@ -201,7 +201,7 @@ class FairKernelPCA(KernelMap):
         The anchors (with a precomputed kernel their positions), and the kernel with all its parameters fixed.
     eigenvalues_ : ndarray of shape (k,)
         Sum of squared coordinates of the fitted rows along each direction, decreasing.
-    constraint_rank_, group_labels_, group_counts_ : as in ``FairPCA``
+    rank_removed_, group_labels_, group_counts_ : as in ``FairPCA``
         The number of directions that the constraints remove, and the groups.
     certificate_ : Certificate
         Of the last step. After Lanczos steps its bound is what k eigenvalues within the residuals can add up to, and in
@@ -239,7 +239,7 @@ class FairKernelPCA(KernelMap):
     True
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int = option(DIMENSIONS, default=2)
     _: KW_ONLY
     kernel: str | Callable = option(KERNEL, default="rbf")
     gamma: float | str = option(GAMMA, default="scale")
@@ -321,7 +321,7 @@ class FairKernelPCA(KernelMap):
             V = np.hstack([one.V for one in (fair.subspace_, fair.standard_subspace_) if one is not None])
             found = B @ V, T[rows] @ V, fair.subspace_.mean @ V
             self.certificate_ = replace(fair.certificate_, scope="last step")
-            for name in ("constraint_rank_", "group_labels_", "group_counts_"):
+            for name in ("rank_removed_", "group_labels_", "group_counts_"):
                 setattr(self, name, getattr(fair, name))
 
         A, E, offset = found
@@ -346,7 +346,7 @@ class FairKernelPCA(KernelMap):
         if quantities is None:
             labels = moments.cells().labels if self.attributes == "intersection" else labels
             require_groups(labels, self.on_single_group, NOTHING)
-        self.constraint_rank_, self.certificate_ = Z.shape[1], blocks[0][2]
+        self.rank_removed_, self.certificate_ = Z.shape[1], blocks[0][2]
         self.group_labels_, self.group_counts_ = moments.labels, moments.counts
         A, E = (np.hstack([block[i] for block in blocks]) for i in (0, 1))
         return A, E, (s**2 / (s @ s)) @ E * (self.center == "overall")

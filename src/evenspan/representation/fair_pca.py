@@ -77,8 +77,9 @@ class FairPCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, at most d less the rank of the constraints (as a rule the number of groups less 1).
+    n_components : int or None, default 2
+        The number of components k, at most d less the rank of the constraints (as a rule the number of groups less 1),
+        which None stands for.
     match : {"mean", "covariance"}, default "mean"
         "covariance" is the paper's Fair PCA-S: keep only the directions in which the group covariances disagree
         least, then keep the most variance among those.
@@ -109,7 +110,7 @@ class FairPCA(SubspaceEstimator):
         As in ``StandardPCA``: orthonormal rows, by decreasing eigenvalue.
     certificate_ : Certificate
         Objective, upper bound and constraint residual: of the whole problem, of ``match="covariance"`` the last step.
-    constraint_rank_ : int
+    rank_removed_ : int
         The number r of directions that the constraints remove.
     standard_subspace_ : FairSubspace
         Standard PCA on the same rows; None without ``tradeoff``.
@@ -139,7 +140,7 @@ class FairPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
     match: str = option(one_of("mean", "covariance"), default="mean")
     covariance_fraction: float = option(number(0, 1, low_open=True), default=0.5)
@@ -197,7 +198,7 @@ class FairPCA(SubspaceEstimator):
                 problem += f", inside the {kept} directions in which the group covariances disagree least"
         U, certificate = best_inside(S, R, k, problem, constraints, size if size > 0 else 1.0)
         certificate = replace(certificate, scope=scope)
-        learnt = {"constraint_rank_": removed, "standard_subspace_": None}
+        learnt = {"rank_removed_": removed, "standard_subspace_": None}
         if self.tradeoff is not None:
             standard = principal_subspace(groups, k, center=self.center)
             learnt["standard_subspace_"] = FairSubspace(standard.V, mean, standard.certificate, scale)

@@ -49,8 +49,8 @@ class INLP(ErasingEstimator):
     ----------
     components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
         As in ``StandardPCA``: orthonormal rows inside the surviving space.
-    projection_, rank_, n_iter_ : ndarray of shape (d, d), int, int
-        The orthogonal projector onto the surviving space, its rank, and how many classifiers were removed.
+    projection_, rank_removed_, n_iter_ : ndarray of shape (d, d), int, int
+        The orthogonal projector onto the surviving space, d less its rank, and how many classifiers were removed.
     accuracies_, score_, majority_share_ : ndarray of shape (n_iter_ + 1,) or (n_iter_ + 1, p), float, float
         Training accuracy of each classifier (of each of p attributes), the last of which was trained on the erased
         points; its accuracy on the attribute that it tells best, and the share of the largest group there.
@@ -86,7 +86,7 @@ class INLP(ErasingEstimator):
     (True, True)
     """
 
-    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
+    n_components: int | None = option(COMPONENTS, default=None)
     _: KW_ONLY
     max_iter: int | None = option(whole(1) | none("until it is idle"), default=None)
     select: str = option(SELECT, default="pca")

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ..core.estimator import numeric_table
 from ..core.inputs import require_generator
-from ..core.options import ATTRIBUTES, COMPONENTS, GAMMA, SEED, SINGLE_GROUP, option, parameterised, whole
+from ..core.options import ATTRIBUTES, DIMENSIONS, GAMMA, SEED, SINGLE_GROUP, option, parameterised, whole
 from .fair_kernel_pca import LANDMARKS, FairKernelPCA, KernelMap
 
 
@@ -83,7 +83,7 @@ class IteratedKernelErasure(KernelMap):
     True
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int = option(DIMENSIONS, default=2)
     _: KW_ONLY
     n_rounds: int = option(whole(1), default=3)
     gamma: float | str = option(GAMMA, default="scale")

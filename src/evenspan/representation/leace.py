@@ -153,7 +153,7 @@ class LEACE(SubspaceEstimator):
     True
     """
 
-    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
+    n_components: int | None = option(COMPONENTS, default=None)
     _: KW_ONLY
     keep: str | None = option(one_of("classes", "values") | none("no target"), default=None)
     attributes: str = option(ATTRIBUTES, default="marginal")

@@ -11,7 +11,7 @@ from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
 from ..core.kernels import median_bandwidth
-from ..core.linalg import span_of_rows, top_eigenspace
+from ..core.linalg import principal_axes, span_of_rows, top_eigenspace
 from ..core.moments import GroupMoments
 from ..core.options import COMPONENTS, SEED, SINGLE_GROUP, number, one_of, option, parameterised, whole
 from .constraints import codes_by_attribute, require_groups
@@ -98,9 +98,9 @@ class MMDFairPCA(PointsEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, at most d.
-    tol : float, default 1e-3
+    n_components : int or None, default 2
+        The number of components k, at most d, which None stands for.
+    max_mmd2 : float, default 1e-3
         :math:`\tau`, the largest squared discrepancy allowed on the training sample. Smaller keeps less variance and
         takes longer; it may not be reached. Where standard PCA meets it already, the answer keeps less than is allowed.
     bandwidth : float or "median", default "median"
@@ -128,9 +128,9 @@ class MMDFairPCA(PointsEstimator):
 
     Guarantees
     ----------
-    The problem is not convex. With ``converged_`` the discrepancy on the training sample is at most ``tol`` and the
-    components are stationary for the last penalised objective to ``residual_``. The bound of the certificate is that
-    of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
+    The problem is not convex. With ``converged_`` the discrepancy on the training sample is at most ``max_mmd2``, and
+    the components are stationary for the last penalised objective to ``residual_``. The bound of the certificate is
+    that of standard PCA, which no V can pass. Groups with equal rows get standard PCA.
 
     Complexity
     ----------
@@ -149,14 +149,14 @@ class MMDFairPCA(PointsEstimator):
     >>> rng = np.random.default_rng(0)
     >>> sex = np.array(["f"] * 60 + ["m"] * 40)
     >>> X = rng.normal(size=(100, 4)) * [1, 1, 2, 1] + np.outer(sex == "m", [5, 1, 0, 0])
-    >>> fitted = MMDFairPCA(2, tol=0.05).fit(X, sensitive_features=sex)
+    >>> fitted = MMDFairPCA(2, max_mmd2=0.05).fit(X, sensitive_features=sex)
     >>> fitted.converged_, bool(fitted.mmd2_ <= 0.05)
     (True, True)
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
-    tol: float = option(number(0, low_open=True), default=1e-3)
+    max_mmd2: float = option(number(0, low_open=True), default=1e-3)
     bandwidth: float | str = option(number(0, low_open=True) | one_of("median"), default="median")
     max_iter: int = option(whole(1), default=100)
     max_inner: int = option(whole(1), default=300)
@@ -182,19 +182,18 @@ class MMDFairPCA(PointsEstimator):
         penalties = [DiscrepancyPenalty(X, part, bandwidth) for part in parts if part.max(axis=0) > 0]
         del X
         V, learnt = self._search(penalties, C, principal)
-        _, turn = top_eigenspace(V.T @ C @ V, k)
-        V = V @ turn  # both terms see the span alone; columns by decreasing variance
+        V = principal_axes(V, C)  # both terms see the span alone
         if not learnt["converged_"]:
             warn_caller(
                 f"after {learnt['n_iter_']} outer iterations the squared discrepancy is {learnt['mmd2_']:.2e} for "
-                f"tol={self.tol:g}, with a gradient of norm {learnt['residual_']:.1e}. Ask for a larger tol.",
+                f"max_mmd2={self.max_mmd2:g}, with a gradient of norm {learnt['residual_']:.1e}. Ask for a larger one.",
                 NotConvergedWarning,
             )
         certificate = Certificate(
             "share of variance over orthonormal V with bounded discrepancy",
             float(np.trace(V.T @ C @ V)),
             float(values.sum(axis=0)),
-            feasibility=max(learnt["mmd2_"] - self.tol, 0.0),
+            feasibility=max(learnt["mmd2_"] - self.max_mmd2, 0.0),
             scope="bound",
         )
         V = V if basis is None else basis @ V
@@ -230,11 +229,11 @@ class MMDFairPCA(PointsEstimator):
             move, V, residual = float(np.linalg.norm(found.V - V)), found.V, found.gradient_norm
             _, mmd2, _ = discrepancy(V)
             trace.append((float(np.trace(V.T @ C @ V)), mmd2, weight, move))
-            converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol
+            converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.max_mmd2
             if weight > LARGEST_WEIGHT:
                 break
             accuracy = max(FINE, THETA * accuracy)
-            if mmd2 > self.tol:
+            if mmd2 > self.max_mmd2:
                 weight *= GROWTH
         return V, {
             "mmd2_": mmd2,

@@ -139,8 +139,8 @@ class NullItOutPCA(SubspaceEstimator):
 
     Parameters
     ----------
-    n_components : int, default 2
-        The number of components k, at most d less the number of removed directions.
+    n_components : int or None, default 2
+        The number of components k, at most d less the number of removed directions, which None stands for.
     n_gap_directions : int, default 2
         The number m of directions of the gap matrix to remove; more make the groups more alike and keep less variance.
     constraint : {"all", "covariance", "mean", "vanilla"}, default "all"
@@ -196,7 +196,7 @@ class NullItOutPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     n_gap_directions: int = option(whole(0), default=2)
     _: KW_ONLY
     constraint: str = option(CONSTRAINT, default="all")

@@ -113,12 +113,12 @@ class RLACE(ErasingEstimator):
     ----------
     components_, mean_, explained_variance_, explained_variance_ratio_, subspace_, group_labels_, group_counts_
         As in ``StandardPCA``: orthonormal rows inside the surviving space.
-    projection_, rank_ : ndarray of shape (d, d), int
-        The orthogonal projector onto the surviving space, and its rank.
+    projection_, rank_removed_ : ndarray of shape (d, d), int
+        The orthogonal projector onto the surviving space, and d less its rank.
     score_, majority_share_, converged_ : float, float, bool
         Accuracy on the training sample of a solved logistic regression on what ``projection_`` keeps (of the attribute
         that is told best), the share of the largest group, and whether they differ by less than ``epsilon``.
-    history_, n_iter_ : ndarray of shape (number of probes, 3), int
+    probes_, n_iter_ : ndarray of shape (number of probes, 3), int
         Step, loss and accuracy of each probe, and the steps of each player.
     certificate_ : Certificate
         Variance of the components against Ky Fan's bound inside the surviving space. The game itself has no bound.
@@ -151,7 +151,7 @@ class RLACE(ErasingEstimator):
     (True, True)
     """
 
-    n_components: int | None = option(COMPONENTS | none("all that are left"), default=None)
+    n_components: int | None = option(COMPONENTS, default=None)
     _: KW_ONLY
     select: str = option(SELECT, default="pca")
     rank: int | None = option(whole(1) | none("one less than the groups"), default=None)
@@ -193,7 +193,7 @@ class RLACE(ErasingEstimator):
         theta, bias = rng.uniform(-reach, reach, (d, m)), rng.uniform(-reach, reach, m)
         rate, shrink = self.learning_rate, 1.0 - self.learning_rate * WEIGHT_DECAY
         swap = 0.5 * rate * np.kron([[0.0, 1.0], [1.0, 0.0]], np.eye(m))
-        history, best, nearest = [], None, np.inf
+        probes, best, nearest = [], None, np.inf
         for step in range(self.max_iter):
             rows = rng.choice(n, b, replace=False)
             batch = X[rows]
@@ -212,7 +212,7 @@ class RLACE(ErasingEstimator):
                 loss, accuracy, distance = _probe(X @ surviving_basis(erased), parts, rng)
                 if best is None or loss > best[0]:
                     best = loss, erased
-                history.append((step, loss, accuracy))
+                probes.append((step, loss, accuracy))
                 nearest = min(nearest, distance)
             if step > 1 and nearest < self.epsilon:
                 break
@@ -221,7 +221,7 @@ class RLACE(ErasingEstimator):
             "score_": score,
             "majority_share_": share,
             "converged_": score - share < self.epsilon,
-            "history_": np.array(history),
+            "probes_": np.array(probes),
             "n_iter_": step + 1,
         }
 

@@ -178,7 +178,7 @@ class StreamingFairPCA(SubspaceEstimator):
         By decreasing variance in the last block, as Ritz values of the basis before its step; the mean of all rows.
     residual_ : float
         Part of the last product that lies outside the basis before the step, in [0, 1]. Small at a fixed point.
-    history_, n_skipped_blocks_ : list of dict, int
+    blocks_, n_skipped_blocks_ : list of dict, int
         One entry a block: phase, block, n_rows, group_counts, ritz, change (sine of the largest angle between the
         basis before and after), skipped; and how many blocks lacked a group.
     certificate_ : Certificate
@@ -222,7 +222,7 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int = option(COMPONENTS, default=2)
+    n_components: int | None = option(COMPONENTS, default=2)
     n_gap_directions: int = option(whole(0), default=2)
     _: KW_ONLY
     constraint: str = option(CONSTRAINT, default="all")
@@ -358,7 +358,7 @@ class StreamingFairPCA(SubspaceEstimator):
             "explained_variance_": variances,
             "explained_variance_ratio_": variances / (whole_variance if whole_variance > 0 else np.inf),
             "residual_": power.residual,
-            "history_": power.history,
+            "blocks_": power.history,
             "n_skipped_blocks_": sum(entry["skipped"] for entry in power.history),
         }
         mean = np.zeros(len(basis)) if self.center == "none" else power.mean

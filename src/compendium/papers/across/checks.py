@@ -80,7 +80,7 @@ def of_classifiers(fitted: INLP, parts: Parts) -> dict[str, float]:
 
 def of_game(fitted: RLACE, parts: Parts) -> dict[str, float]:
     """What the first step of the game erases, and how many steps there are unless a probe ends it before."""
-    missed = np.abs(fitted.history_[:, 2] - fitted.majority_share_).min(axis=0)
+    missed = np.abs(fitted.probes_[:, 2] - fitted.majority_share_).min(axis=0)
     steps = fitted.max_iter if missed < fitted.epsilon else fitted.n_iter_
     return {"mean difference erased by the first step": _erased(fitted, parts), "steps at most": float(steps)}
 

@@ -89,8 +89,8 @@ class Reading(NamedTuple):
 
 UNSCALED = "kernel 7 of rows not scaled"
 SPECTRAL, CUT = protocol.SpectralClustering(), clustering.FairSpectralClustering(affinity="precomputed")
-FAIR = clustering.FairKernelKMeans(fairness_weight=protocol.PublishedRule(), kernel="precomputed")
-UNFAIR = clustering.FairKernelKMeans(fairness_weight=0.0, kernel="precomputed")
+FAIR = clustering.FairKernelKMeans(fairness_weight=protocol.PublishedRule(), kernel="precomputed", max_iter=10)
+UNFAIR = clustering.FairKernelKMeans(fairness_weight=0.0, kernel="precomputed", max_iter=10)
 HALF, QUARTER = (clustering.FairnessFirstClustering(threshold=share) for share in (0.5, 0.25))
 VFC = {weight: MostBalanced(clustering.VariationalFairClustering(), (weight,)) for weight in (20.0, 50.0, 100.0)}
 K, K_LINEAR = kernel(KERNEL), kernel(LINEAR)
