@@ -84,5 +84,5 @@ def test_moments_must_be_moments():
 
 
 def test_a_kernel_has_as_many_dimensions_as_rows():
-    with pytest.raises(ComponentsError, match=r"at most \d+ are possible: \d+ dimension\(s\) less"):
+    with pytest.raises(ComponentsError, match=r"at most \d+: there are \d+ dimension\(s\) less"):
         FairKernelPCA(400).fit(X[::6], sensitive_features=GROUPS[::6])
