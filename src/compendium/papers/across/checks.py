@@ -58,7 +58,7 @@ def of_penalty(fitted: MMDFairPCA, X: np.ndarray, groups: np.ndarray) -> dict[st
     sides = _sides(principal, steepest)
     differences = np.diff([penalty.evaluate(side)[0] for side in sides])[0] / (2.0 * STEP)
     found["gradient of the discrepancy / differences"] = float(np.linalg.norm(steepest) / differences)
-    if fitted.tol < SMALL:
+    if fitted.max_mmd2 < SMALL:
         return found
     sides = _sides(V, tangent(V, C @ V))
     discrepancies = [metrics.mmd2(X @ side, groups, fitted.bandwidth_) for side in sides]
