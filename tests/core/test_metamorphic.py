@@ -272,8 +272,7 @@ def judged(X: np.ndarray, groups, factor: float) -> dict[str, np.ndarray]:
         "mean gap bound": metrics.mean_gap_bound(moments, fitted) / factor,
         "auc": metrics.auc(member, X[:, 0]),
         "auc standard error": metrics.auc_standard_error(member, X[:, 0]),
-        # Of the probes the kernel alone: the linear one has a penalty, and sees a spread of 1e-4 to 1e4 as it is.
-        "group auc, kernel": metrics.group_auc("kernel", (E, groups), (E, groups)),
+        **{f"group auc, {probe}": metrics.group_auc(probe, (E, groups), (E, groups)) for probe in metrics.PROBES},
     }
     units = {"error": factor**2, "loss": factor**2, "mean distance": factor}
     found |= {name: column.to_numpy() / units.get(name, 1.0) for name, column in frame.by_group.items()}

@@ -22,8 +22,6 @@ PROBES: dict[str, Callable] = {
 #: Log-odds, margins and probabilities that all differ by less than this are what rounding leaves of a classifier that
 #: found nothing. They have no unit of the data.
 ROUNDING = 1e-6
-#: Points further apart than this, or less than its inverse, are brought to a spread of 1.
-FAR = 1e4
 
 
 def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
@@ -98,9 +96,9 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
     """Scores (m,) of ``others`` (m, k) from a classifier fitted to E (n, k) and to who is a member (n,).
 
     Both are first centred by the mean of E: an offset that all points share tells nothing about the group, but slows
-    the linear classifier down and widens the kernel. Where their spread is far from 1 they are brought to it: penalties
-    and tolerances of classifiers have no unit. Classifiers without a decision function give probabilities. Scores that
-    differ by rounding alone are equal.
+    the linear classifier down and widens the kernel. For a reader that is named they are divided by the root of the
+    mean variance, so that its penalty has no unit; a classifier of yours gets them in the unit they have. Classifiers
+    without a decision function give probabilities. Scores that differ by rounding alone are equal.
     """
     if isinstance(reader, str) and reader not in PROBES:
         raise ConfigurationError(
@@ -108,10 +106,10 @@ def probe_scores(reader: str | ClassifierMixin, E: np.ndarray, member: np.ndarra
         )
     offset = E.mean(axis=0)
     X, Z = E - offset, others - offset
-    spread = float(np.abs(X).max(axis=None, initial=0.0))
-    if spread > 0 and not 1.0 / FAR < spread < FAR:
-        X, Z = X / spread, Z / spread
-    fitted = (PROBES[reader]() if isinstance(reader, str) else clone(reader)).fit(X, member)
+    if isinstance(reader, str):
+        size = float(np.sqrt((X**2).mean(axis=None))) or 1.0
+        X, Z, reader = X / size, Z / size, PROBES[reader]()
+    fitted = clone(reader).fit(X, member)
     if hasattr(fitted, "decision_function"):
         return settled(fitted.decision_function(Z))
     return settled(fitted.predict_proba(Z)[:, 1])

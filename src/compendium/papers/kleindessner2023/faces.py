@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedKFold
 
 from evenspan import metrics
@@ -22,7 +22,7 @@ from ...data.tables import FACES_PER_GROUP as PER_GROUP
 from ...data.tables import FACES_SEED as DRAWN_WITH
 from ...data.tables import FACES_SIDE as SIDE
 from ...records import in_order, spread, tidy
-from .protocol import SEED
+from .protocol import READERS, SEED
 
 SUBSTITUTE = "lfw_24x24"
 #: Share of the made pictures that have a bar; folds of a probe fitted to others.
@@ -92,8 +92,8 @@ def evaluate(
             ("held-out", "mean gap"): metrics.mean_gap(GroupMoments.from_data(T, test.groups)),
             ("held-out", "share of the larger group"): np.bincount(test.groups).max(axis=0) / test.n,
         }
-        for probe in metrics.PROBES:
-            for protocol, scores in _scores(probe, (E, train.groups), (T, test.groups)):
+        for probe, reader in READERS.items():
+            for protocol, scores in _scores(reader, (E, train.groups), (T, test.groups)):
                 found[protocol, f"accuracy ({probe})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
                 found[protocol, f"AUC ({probe})"] = metrics.auc(test.groups, scores)
         for (protocol, metric), value in found.items():
@@ -106,7 +106,7 @@ def evaluate(
     return rows
 
 
-def _scores(probe: str, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
+def _scores(probe: ClassifierMixin, train: tuple, test: tuple) -> Iterator[tuple[str, np.ndarray]]:
     """Scores of the test part by a probe fitted with the projection's own sample, and by one fitted to other people.
 
     The latter is fitted to four fifths of the test part and scored on the rest, in turn."""

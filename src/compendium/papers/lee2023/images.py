@@ -27,6 +27,7 @@ from evenspan.representation.erasure import IncompleteErasureWarning
 
 from ...data.portraits import CELEBA_SHARE, CELEBA_SIZE, CELEBA_TRAIN, PortraitStream
 from ...records import in_order, tidy
+from ..kleindessner2023.protocol import READERS
 
 #: The method of the paper, and ours beside it: every image both without and with glasses.
 SHOWN, PAIRED = "m = 5", "m = 5, paired"
@@ -96,8 +97,8 @@ def evaluate(model: StreamingFairPCA, train: Stream, test: Stream) -> dict[str, 
     }
     for g, name in ((0, "without"), (1, "with")):
         found[f"explained variance ratio {name} glasses"] = float(T[truth == g].var(axis=0).sum(axis=0) / total[g])
-    for probe in metrics.PROBES:
-        found[f"AUC ({probe})"] = metrics.auc(truth == 1, metrics.probe_scores(probe, E, groups == 1, T))
+    for probe, reader in READERS.items():
+        found[f"AUC ({probe})"] = metrics.auc(truth == 1, metrics.probe_scores(reader, E, groups == 1, T))
     return found
 
 

@@ -20,7 +20,7 @@ from evenspan.representation.null_it_out import constrained_components, contrast
 from ... import paths
 from ...data import Dataset, load_split, own_split, split_moments
 from ...own import fitted as own_fit
-from ..kleindessner2023.protocol import CLASSIFIERS, Row, evaluate_classifier, evaluate_moments
+from ..kleindessner2023.protocol import CLASSIFIERS, READERS, Row, evaluate_classifier, evaluate_moments
 from .own_tables import NAMES, load_own_split
 
 SECOND_MOMENT, AS_RELEASED, CONTROL, MIN_MAX = "offline, second moment", "as released", "random", "Samadi et al."
@@ -210,9 +210,9 @@ def evaluate(family: str, fitted, split: Split, width: float | None) -> Iterator
         yield "in sample", "MMD^2", metrics.mmd2(inside[0], train.groups, width), ""
     yield "released", "MMD^2", metrics.mmd2(outside[0], test.groups, width), ""
     if family != AS_RELEASED:
-        for probe in metrics.PROBES if not own or train.n <= KERNEL_PROBE_ROWS else ("linear",):
+        for probe in READERS if not own or train.n <= KERNEL_PROBE_ROWS else ("linear",):
             for protocol, part in parts.items():
-                area = metrics.group_auc(probe, inside[::2], part[::2])
+                area = metrics.group_auc(READERS[probe], inside[::2], part[::2])
                 yield protocol, f"AUC of the group ({probe})", area, ""
     if own and family != AS_RELEASED and (train.name != NAMES["adult"] or train.split < OWN_ADULT_SVM_SPLITS):
         yield from evaluate_classifier("Kernel SVM", outside, outside, "released")
