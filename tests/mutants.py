@@ -27,12 +27,12 @@ AREAS = {
     "evenspan/reconstruction/joint_range.py": ("core/test_joint_range.py", "core/test_min_max.py"),
     "evenspan/reconstruction/min_max.py": ("core/test_min_max.py",),
     "evenspan/reconstruction/robust_exact.py": ("core/test_robust_exact.py",),
-    "evenspan/reconstruction/joint_diagonalisation.py": ("core/test_joint_diagonalisation.py",),
     "evenspan/clustering/base_kernels.py": ("core/test_kernels.py",),
     "evenspan/clustering/row_update.py": ("core/test_row_update.py",),
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
     "evenspan/clustering/fairness_first.py": ("core/test_fairness_first.py",),
+    "compendium/papers/rathore2025/algorithm_1.py": ("experiments/test_rathore2025_algorithm_1.py",),
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
     "compendium/ledger/table.py": ("experiments/test_ledger.py", "experiments/test_verdicts.py"),
     "compendium/claim_rules.py": ("experiments/test_contradictions.py", "experiments/test_claims_both_ways.py"),
@@ -148,9 +148,6 @@ evenspan/reconstruction/min_max.py
 evenspan/reconstruction/robust_exact.py
     return max(self(q))  =>  return min(self(q))
     grown1 = q0 + 2.0 * ball0 * root0 + e0, q1 + 2.0 * ball1 * root1 +  =>  grown1 = q0 + e0, q1 +
-evenspan/reconstruction/joint_diagonalisation.py
-    V = np.divide(-numerator, squares,  =>  V = np.divide(numerator, squares,
-    if value < best[0]:  =>  if value > best[0]:
 evenspan/clustering/base_kernels.py
     row -= (own + means) - mean  =>  row -= own - mean
     2.0 ** (number - UNIT_WIDTH)  =>  2.0 ** (number - 8)
@@ -167,6 +164,9 @@ evenspan/clustering/fair_spectral.py
 evenspan/clustering/fairness_first.py
     change[~addable[p.codes]] = np.inf  =>  pass
     self.counts[self.codes[i], target] += 1  =>  pass
+compendium/papers/rathore2025/algorithm_1.py
+    V = np.divide(-numerator, squares,  =>  V = np.divide(numerator, squares,
+    if value < best[0]:  =>  if value > best[0]:
 compendium/ledger/verdicts.py
     if abs(gap) <= rounding:  =>  if gap <= rounding:
     if side * our_side < 0:  =>  if side * our_side > 0:
