@@ -27,11 +27,12 @@ AREAS = {
     "evenspan/reconstruction/joint_range.py": ("core/test_joint_range.py", "core/test_min_max.py"),
     "evenspan/reconstruction/min_max.py": ("core/test_min_max.py",),
     "evenspan/reconstruction/robust_exact.py": ("core/test_robust_exact.py",),
-    "evenspan/clustering/base_kernels.py": ("core/test_kernels.py",),
+    "evenspan/clustering/kernels.py": ("core/test_kernels.py", "core/test_fair_multiple_kernel_kmeans.py"),
     "evenspan/clustering/row_update.py": ("core/test_row_update.py",),
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
     "evenspan/clustering/fairness_first.py": ("core/test_fairness_first.py",),
+    "compendium/papers/zhou2024/base_kernels.py": ("experiments/test_zhou2024_kernels.py",),
     "compendium/papers/rathore2025/algorithm_1.py": ("experiments/test_rathore2025_algorithm_1.py",),
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
     "compendium/ledger/table.py": ("experiments/test_ledger.py", "experiments/test_verdicts.py"),
@@ -148,8 +149,9 @@ evenspan/reconstruction/min_max.py
 evenspan/reconstruction/robust_exact.py
     return max(self(q))  =>  return min(self(q))
     grown1 = q0 + 2.0 * ball0 * root0 + e0, q1 + 2.0 * ball1 * root1 +  =>  grown1 = q0 + e0, q1 +
-evenspan/clustering/base_kernels.py
+evenspan/clustering/kernels.py
     row -= (own + means) - mean  =>  row -= own - mean
+compendium/papers/zhou2024/base_kernels.py
     2.0 ** (number - UNIT_WIDTH)  =>  2.0 ** (number - 8)
 evenspan/clustering/row_update.py
     self.fair[target, group] += self.weight  =>  self.fair[target, group] -= self.weight

@@ -2,8 +2,8 @@ r"""The mean constraint of the released program of Olfat and Aswani's method, as
 
 .. math:: \max_{X \in \mathcal{F}} \; \langle A, X \rangle \quad \text{subject to} \quad \lVert X f \rVert \le c
 
-over the fantope, by the splitting of :mod:`evenspan.reconstruction.fantope` with :math:`Z = X`. Any u bounds all feasible
-values, :math:`\operatorname{top}_k(A - \operatorname{sym} u f^\top) + c \lVert u \rVert`.
+over the fantope, by the splitting of :mod:`evenspan.reconstruction.fantope` with :math:`Z = X`. Any u bounds all
+feasible values, :math:`\operatorname{top}_k(A - \operatorname{sym} u f^\top) + c \lVert u \rVert`.
 """
 
 import numpy as np
@@ -64,7 +64,7 @@ class Bounded(Splitting):
         return [project_ball(symmetrise(targets[0]), self.unit, self.radius)]
 
     def _judge(self, X, multipliers):
-        """X moved towards a point with Xf = 0 just as far as the constraint asks; its value, the bound, and the size."""
+        """X, moved towards a point with Xf = 0 as far as the constraint asks; its value, the bound, and the size."""
         size = float(np.linalg.norm(X @ self.unit))
         if size > self.radius:
             share = self.radius / size

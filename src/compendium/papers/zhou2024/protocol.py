@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel, base_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
@@ -33,6 +32,7 @@ from evenspan.metrics.clustering import accuracy_of, balance, encode_labels, inf
 from ...data.clustering import ClusterData, clusterings, load_clustering, own_clustering
 from ...records import tidy
 from .attainable import fair_gap_of, regulariser_of
+from .base_kernels import KERNEL_NAMES, base_kernel, base_kernels
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")
 #: Our name of a data set -> the printed one.
