@@ -14,7 +14,6 @@ AREAS = {
     "evenspan/metrics/representation.py": ("metrics/test_representation.py",),
     "evenspan/metrics/population.py": ("metrics/test_population.py",),
     "evenspan/metrics/prediction.py": ("metrics/test_prediction.py",),
-    "evenspan/metrics/clustering.py": ("metrics/test_clustering.py",),
     "evenspan/metrics/bootstrap.py": ("metrics/test_bootstrap.py", "metrics/test_group_frame.py"),
     "evenspan/metrics/group_frame.py": ("metrics/test_group_frame.py",),
     "evenspan/representation/constraints.py": ("core/test_fair_pca.py", "core/test_leace.py"),
@@ -32,6 +31,7 @@ AREAS = {
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
     "evenspan/clustering/fairness_first.py": ("core/test_fairness_first.py",),
+    "compendium/papers/zhou2024/agreement.py": ("experiments/test_paper_judges.py",),
     "compendium/papers/zhou2024/base_kernels.py": ("experiments/test_zhou2024_kernels.py",),
     "compendium/papers/rathore2025/algorithm_1.py": ("experiments/test_rathore2025_algorithm_1.py",),
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
@@ -99,12 +99,7 @@ evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)
     apart = errors - counts * means  =>  apart = errors
 evenspan/metrics/prediction.py
-    favourable = np.asarray(in_pandas(y)) == positive_label  =>  favourable = np.asarray(in_pandas(y)) != positive_label
-    return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
     return np.full(len(scores), scores.mean(axis=0)) if  =>  return scores if
-evenspan/metrics/clustering.py
-    linear_sum_assignment(table, maximize=True)  =>  linear_sum_assignment(table)
-    for axis in (0, 1))  =>  for axis in (0,))
 evenspan/metrics/bootstrap.py
     if (lost > LOST).any():  =>  if False:
     - n * np.outer(mean, mean)  =>  - np.outer(mean, mean)
@@ -151,6 +146,9 @@ evenspan/reconstruction/robust_exact.py
     grown1 = q0 + 2.0 * ball0 * root0 + e0, q1 + 2.0 * ball1 * root1 +  =>  grown1 = q0 + e0, q1 +
 evenspan/clustering/kernels.py
     row -= (own + means) - mean  =>  row -= own - mean
+compendium/papers/zhou2024/agreement.py
+    linear_sum_assignment(table, maximize=True)  =>  linear_sum_assignment(table)
+    for axis in (0, 1))  =>  for axis in (0,))
 compendium/papers/zhou2024/base_kernels.py
     2.0 ** (number - UNIT_WIDTH)  =>  2.0 ** (number - 8)
 evenspan/clustering/row_update.py

@@ -4,7 +4,7 @@ import warnings
 from abc import abstractmethod
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -12,20 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
 from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
-from ..core.estimator import numeric_table
+from ..core.estimator import FairEstimator, numeric_table
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import require_generator, warn_caller, warn_of_order
-from ..core.options import CLUSTERS, Option, Options, number
+from ..core.options import CLUSTERS, Option, number
 
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
-class FairClusterer(Options, ClusterMixin, BaseEstimator):
+class FairClusterer(ClusterMixin, FairEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves ``labels_`` and ``counts_``."""
 
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod

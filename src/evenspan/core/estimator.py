@@ -36,14 +36,18 @@ class NotConvergedWarning(FairWarning, ConvergenceWarning):
     """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""
 
 
-class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FairEstimator(Options, BaseEstimator):
+    """Base of all estimators that see groups."""
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
     A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
     """
-
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod
     def _answer(self, moments: GroupMoments) -> Answer:
