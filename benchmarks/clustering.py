@@ -19,7 +19,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from compendium import data as datasets
 from compendium.data.clustering import load_clustering
 from compendium.data.clustering_files import read_mnist
-from evenspan.clustering import FairKernelKMeans, WeightRule, base_kernel, twelve_kernels
+from compendium.papers.zhou2024.base_kernels import base_kernel, twelve_kernels
+from evenspan.clustering import FairKernelKMeans, WeightRule
 from evenspan.clustering.fairness_first import FairnessFirstClustering
 from evenspan.clustering.kernel_kmeans import relaxed_start
 from evenspan.clustering.kernels import DenseGram

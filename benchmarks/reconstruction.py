@@ -7,13 +7,13 @@ largest ratio over the rounds are shown. The differences of values that are comp
 import argparse
 
 import numpy as np
+from evenspan.reconstruction.samadi import run
 from run import ratios
 from scipy.linalg import eigh
 
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multi_criteria import criteria_offsets, solve_multi_criteria
 from evenspan.reconstruction.relaxation import relax
-from evenspan.reconstruction.samadi import run
 
 
 def two_groups(d: int, seed: int = 0, power: float = 1.0) -> np.ndarray:

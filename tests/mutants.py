@@ -14,7 +14,6 @@ AREAS = {
     "evenspan/metrics/representation.py": ("metrics/test_representation.py",),
     "evenspan/metrics/population.py": ("metrics/test_population.py",),
     "evenspan/metrics/prediction.py": ("metrics/test_prediction.py",),
-    "evenspan/metrics/clustering.py": ("metrics/test_clustering.py",),
     "evenspan/metrics/bootstrap.py": ("metrics/test_bootstrap.py", "metrics/test_group_frame.py"),
     "evenspan/metrics/group_frame.py": ("metrics/test_group_frame.py",),
     "evenspan/representation/constraints.py": ("core/test_fair_pca.py", "core/test_leace.py"),
@@ -27,12 +26,14 @@ AREAS = {
     "evenspan/reconstruction/joint_range.py": ("core/test_joint_range.py", "core/test_min_max.py"),
     "evenspan/reconstruction/min_max.py": ("core/test_min_max.py",),
     "evenspan/reconstruction/robust_exact.py": ("core/test_robust_exact.py",),
-    "evenspan/reconstruction/joint_diagonalisation.py": ("core/test_joint_diagonalisation.py",),
-    "evenspan/clustering/base_kernels.py": ("core/test_kernels.py",),
+    "evenspan/clustering/kernels.py": ("core/test_kernels.py", "core/test_fair_multiple_kernel_kmeans.py"),
     "evenspan/clustering/row_update.py": ("core/test_row_update.py",),
     "evenspan/clustering/kernel_kmeans.py": ("core/test_kernel_kmeans.py",),
     "evenspan/clustering/fair_spectral.py": ("core/test_fair_spectral.py",),
     "evenspan/clustering/fairness_first.py": ("core/test_fairness_first.py",),
+    "compendium/papers/zhou2024/agreement.py": ("experiments/test_paper_judges.py",),
+    "compendium/papers/zhou2024/base_kernels.py": ("experiments/test_zhou2024_kernels.py",),
+    "compendium/papers/rathore2025/algorithm_1.py": ("experiments/test_rathore2025_algorithm_1.py",),
     "compendium/ledger/verdicts.py": ("experiments/test_verdicts.py", "experiments/test_ledger.py"),
     "compendium/ledger/table.py": ("experiments/test_ledger.py", "experiments/test_verdicts.py"),
     "compendium/claim_rules.py": ("experiments/test_contradictions.py", "experiments/test_claims_both_ways.py"),
@@ -98,12 +99,7 @@ evenspan/metrics/population.py
     (seen.counts * (seen.counts - 1.0))  =>  (seen.counts - 1.0)
     apart = errors - counts * means  =>  apart = errors
 evenspan/metrics/prediction.py
-    favourable = np.asarray(in_pandas(y)) == positive_label  =>  favourable = np.asarray(in_pandas(y)) != positive_label
-    return float(np.ptp(rates, axis=0))  =>  return float(rates.max(axis=0))
     return np.full(len(scores), scores.mean(axis=0)) if  =>  return scores if
-evenspan/metrics/clustering.py
-    linear_sum_assignment(table, maximize=True)  =>  linear_sum_assignment(table)
-    for axis in (0, 1))  =>  for axis in (0,))
 evenspan/metrics/bootstrap.py
     if (lost > LOST).any():  =>  if False:
     - n * np.outer(mean, mean)  =>  - np.outer(mean, mean)
@@ -148,11 +144,12 @@ evenspan/reconstruction/min_max.py
 evenspan/reconstruction/robust_exact.py
     return max(self(q))  =>  return min(self(q))
     grown1 = q0 + 2.0 * ball0 * root0 + e0, q1 + 2.0 * ball1 * root1 +  =>  grown1 = q0 + e0, q1 +
-evenspan/reconstruction/joint_diagonalisation.py
-    V = np.divide(-numerator, squares,  =>  V = np.divide(numerator, squares,
-    if value < best[0]:  =>  if value > best[0]:
-evenspan/clustering/base_kernels.py
+evenspan/clustering/kernels.py
     row -= (own + means) - mean  =>  row -= own - mean
+compendium/papers/zhou2024/agreement.py
+    linear_sum_assignment(table, maximize=True)  =>  linear_sum_assignment(table)
+    for axis in (0, 1))  =>  for axis in (0,))
+compendium/papers/zhou2024/base_kernels.py
     2.0 ** (number - UNIT_WIDTH)  =>  2.0 ** (number - 8)
 evenspan/clustering/row_update.py
     self.fair[target, group] += self.weight  =>  self.fair[target, group] -= self.weight
@@ -167,6 +164,9 @@ evenspan/clustering/fair_spectral.py
 evenspan/clustering/fairness_first.py
     change[~addable[p.codes]] = np.inf  =>  pass
     self.counts[self.codes[i], target] += 1  =>  pass
+compendium/papers/rathore2025/algorithm_1.py
+    V = np.divide(-numerator, squares,  =>  V = np.divide(numerator, squares,
+    if value < best[0]:  =>  if value > best[0]:
 compendium/ledger/verdicts.py
     if abs(gap) <= rounding:  =>  if gap <= rounding:
     if side * our_side < 0:  =>  if side * our_side > 0:

@@ -5,8 +5,8 @@ import pytest
 
 from compendium import paths
 from compendium.data import group_moments
+from compendium.papers.zhou2024.base_kernels import base_kernel
 from evenspan import FairKernelKMeans, MinMaxFairPCA, RobustFairPCA
-from evenspan.clustering.base_kernels import base_kernel
 from evenspan.core.cluster_counts import ClusterCounts
 
 from .conftest import visited, watched

@@ -5,9 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 
+from evenspan.clustering import center_and_normalise
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans, fairness_part, kernel_weights
+from evenspan.core.errors import ConfigurationError
 
 from .clustering_samples import crossed, fair_matrix, indicator, plain_sweeps, scattered, trace_objective
 
@@ -153,3 +156,24 @@ def test_scale_order_and_precision_of_the_kernels_change_no_label():
         np.testing.assert_allclose(other.kernel_weights_, model.kernel_weights_[places], rtol=rtol)
     assert np.shares_memory(model._stack(STACK), STACK)  # a stack is not copied without need
     assert model._stack(STACK.astype(np.float32)).dtype == np.float32
+
+
+def test_kernels_of_the_rows_are_centred_and_scaled_so_that_units_do_not_matter():
+    def larger(A, B):
+        return 100.0 * polynomial_kernel(A, B, gamma=1.0 / S.X.var(axis=None) / S.X.shape[1], coef0=1.0)
+
+    stack = [linear_kernel(S.X), larger(S.X, S.X), rbf_kernel(S.X, gamma=1.0 / S.X.var(axis=None) / S.X.shape[1])]
+    given = fitted(np.array([center_and_normalise(K) for K in stack]), S.codes)
+    for X, kernels in ((S.X, ("linear", "polynomial", "rbf")), (S.X, ["linear", larger, "rbf"])):
+        model = fitted(X, S.codes, kernels=kernels)
+        np.testing.assert_array_equal(model.labels_, given.labels_)
+        np.testing.assert_allclose(model.kernel_weights_, given.kernel_weights_, rtol=1e-9)
+    small = fitted(1e-6 * S.X, S.codes, kernels=("linear", "polynomial", "rbf"))
+    np.testing.assert_allclose(small.kernel_weights_, given.kernel_weights_, rtol=1e-6)
+    unscaled = fitted(
+        np.array(stack), S.codes
+    )  # the control: sizes of kernels do matter where they are taken as they are
+    assert np.abs(unscaled.kernel_weights_ - given.kernel_weights_).max() > 0.05
+    for kernels in ("rbf", (), ("precomputed",), (3,)):
+        with pytest.raises(ConfigurationError, match="kernels="):
+            fitted(S.X, S.codes, kernels=kernels)

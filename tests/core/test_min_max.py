@@ -1,4 +1,4 @@
-"""Min-max losses and errors: exact for two groups, by relaxation for more; and the methods of Samadi et al."""
+"""Min-max losses and errors: exact for two groups, by relaxation for more."""
 
 from itertools import pairwise
 
@@ -13,17 +13,8 @@ from evenspan.reconstruction.group_errors import (
 )
 from evenspan.reconstruction.min_max import MinMaxFairPCA, solve_min_max, solve_nested
 from evenspan.reconstruction.multi_criteria import criteria_offsets
-from evenspan.reconstruction.samadi import (
-    operator_errors,
-    operator_rank,
-    round_by_lp,
-    run,
-    samadi,
-    square_root_map,
-    truncate,
-)
 
-from .samples import angle, draw
+from .samples import draw
 
 TIE = np.array([np.diag([3.0, 2.0, 0.0]), np.diag([0.0, 2.0, 5.0])])
 
@@ -144,66 +135,6 @@ def test_no_direction_of_the_plane_is_better():
         worst = (criteria_offsets(S, 1, objective)[:, None] - kept_by).max(axis=0)
         assert certificate.primal <= worst.min() + 1e-9
         assert certificate.primal == pytest.approx(worst.min(), rel=1e-4)
-
-
-# -- relaxation and operators ----------------------------------------------------------------------------------------
-
-
-def test_rounding_by_lp_leaves_few_fractions_and_the_operator_has_the_value():
-    rng = np.random.default_rng(5)
-    S = np.array([A @ A.T / 7 for A in rng.normal(size=(3, 7, 7)) * np.array([1.0, 2.0, 1.5])[:, None, None]])
-    a = criteria_offsets(S, 3, "loss")
-    X, weights, P, relaxation = samadi(S, 3, a)
-    assert ((weights > 1e-9) & (weights < 1 - 1e-9)).sum() <= 3
-    assert operator_rank(P) <= 3 + 2
-    np.testing.assert_allclose(
-        operator_errors(S, P), np.trace(S, axis1=1, axis2=2) - (S * X).sum(axis=(1, 2)), rtol=1e-9
-    )
-    assert (a - (S * X).sum(axis=(1, 2))).max() <= relaxation.value + 1e-6
-    # From a spread-out X the programme still finds a corner.
-    weights, _ = round_by_lp(S, 3, a, 3 / 7 * np.eye(7))
-    assert ((weights > 1e-9) & (weights < 1 - 1e-9)).sum() <= 3
-
-
-def test_the_square_root_map_makes_the_squared_error_linear():
-    rng = np.random.default_rng(6)
-    Q = np.linalg.qr(rng.normal(size=(5, 5)))[0]
-    X = Q * np.array([1.0, 0.9, 0.5, 0.1, 0.0]) @ Q.T
-    A = rng.normal(size=(40, 5))
-    P = square_root_map(X)
-    S = A.T @ A / 40
-    literal = np.linalg.norm(A - A @ P) ** 2 / 40
-    assert literal == pytest.approx(np.trace(S) - np.vdot(S, X), rel=1e-12)
-    assert operator_errors(S[None], P)[0] == pytest.approx(literal, rel=1e-12)
-    assert literal != pytest.approx(np.trace(S) - np.vdot(S, P), rel=1e-3)  # the short formula is for projectors
-    assert angle(truncate(P, 2), Q[:, :2]) < 1e-7
-
-
-# -- multiplicative weights ------------------------------------------------------------------------------------------
-
-
-def test_weights_in_a_batch_are_those_of_one_rate_alone_and_the_bound_holds(pair_matrices):
-    rates = (0.1, 1.0, 4.25)
-    _, certificate = solve_min_max(*pair_matrices, 2)
-    for rate, found in zip(rates, run(pair_matrices, 2, rates, iterations=150), strict=True):
-        # The iteration as it is written, for one rate.
-        w, total, values, bound = np.full(2, 0.5), np.zeros((5, 5)), [], -np.inf
-        for _ in range(150):
-            V = np.linalg.eigh(np.tensordot(w, pair_matrices, axes=1))[1][:, -2:]
-            z = losses(pair_matrices, V)
-            total += V @ V.T / 150
-            values.append(z.max())
-            bound = max(bound, w @ z)
-            last, w = w, w * np.exp(rate * (z - z.max()))
-            w = w / w.sum()
-        np.testing.assert_allclose(found.average, total, atol=1e-8)
-        np.testing.assert_allclose(found.weights, last, atol=1e-8)
-        assert found.value == pytest.approx(min(values))
-        assert found.bound == pytest.approx(bound)
-        assert found.bound <= certificate.primal * (1 + 1e-12)
-        assert found.value >= certificate.dual * (1 - 1e-12)
-        assert np.trace(found.average) == pytest.approx(2.0)
-        assert losses(pair_matrices, found.best).max() == pytest.approx(found.value)
 
 
 # -- estimator -------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import pytest
 
 from evenspan import JEVDPCA, ConvexFairPCA, DisparityFairPCA, GroupMoments, JointRange, MinMaxFairPCA, RobustFairPCA
 from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError
-from evenspan.reconstruction.jevd import orthonormal_columns
 
 from .samples import draw
 
@@ -65,10 +64,9 @@ def test_binary_methods_name_the_groups_and_a_way_out_and_the_others_take_three(
         (ConvexFairPCA, {"delta": -0.5}, ["delta=-0.5"]),
         (ConvexFairPCA, {"mu": 0.1}, ["mu=0.1 with covariance=False"]),
         (ConvexFairPCA, {"covariance": True}, ["mu=0.0 with covariance=True"]),
-        (JEVDPCA, {"mode": "printed"}, ["mode='printed'", "paper", "orthogonal"]),
         (JEVDPCA, {"center": "fitted"}, ["center='fitted'", "group", "overall", "none"]),
         (JEVDPCA, {"init": np.eye(6)}, ["init=array", "pooled", "identity"]),
-        (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number", "None"]),
+        (JEVDPCA, {"max_iter": 0}, ["max_iter=0", "whole number"]),
     ],
 )
 def test_settings(method, options, words):
@@ -78,5 +76,3 @@ def test_settings(method, options, words):
 def test_matrices():
     refused(ComponentsError, ["at most 2"], lambda: JointRange(np.eye(3), np.eye(3), 3))
     refused(DataError, ["(3, 3) and (2, 2)"], lambda: JointRange(np.eye(3), np.eye(2), 1))
-    columns = np.array([[1.0, 3.0], [1.0, 3.0], [0.0, 1e-12]])
-    refused(ConfigurationError, ["2 chosen columns", "mode='orthogonal'"], lambda: orthonormal_columns(columns))

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from compendium.papers.zhou2024.base_kernels import base_kernel
 from compendium.papers.zhou2024.protocol import PublishedRule
 from evenspan import FairKernelKMeans
-from evenspan.clustering.base_kernels import base_kernel
 from evenspan.clustering.weight_rule import WeightRule, WorseWeightWarning, settle
 from evenspan.core.errors import ConfigurationError
 

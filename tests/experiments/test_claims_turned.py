@@ -203,8 +203,8 @@ PAGES = [
             Turn("R04", "np.linalg.norm(U.T @ U - np.eye(5))", "np.linalg.norm(Q.T @ Q - np.eye(5))", NOT_SO, HOLDS),
             Turn(
                 "R05",
-                'joint_diagonalise(S, "paper", init=start)',
-                'joint_diagonalise(S, "orthogonal", init=start)',
+                "algorithm_1(S, init=start)",
+                "joint_diagonalise(S, init=start)",
                 NOT_SO,
                 HOLDS,
             ),
@@ -354,8 +354,8 @@ PAGES = [
         [
             Turn(
                 "R06",
-                'joint_diagonalise(S, "paper", init="identity")',
-                'joint_diagonalise(S, "paper", init="identity", max_iter=1)',
+                'algorithm_1(S, init="identity")',
+                'algorithm_1(S, init="identity", max_iter=1)',
                 HOLDS,
                 IN_PART,
             ),

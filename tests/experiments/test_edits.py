@@ -19,8 +19,8 @@ from compendium.study import COMPUTED
 NOTEBOOKS = {
     "rathore2025/tables": {
         "setting": (
-            '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="pooled"',
-            '"JevdPCA (orthogonal)": (JEVDPCA(mode="orthogonal", init="identity"',
+            '"JevdPCA (orthogonal)": (JEVDPCA(init="pooled"',
+            '"JevdPCA (orthogonal)": (JEVDPCA(init="identity"',
             "JevdPCA (orthogonal)",
         ),
         "data": ("ranks = rathore2025.ranks", "moments = moments.standardised()\n{}", ""),

@@ -1,15 +1,19 @@
 """Judges that one paper uses: separation by a line (Vu), counts kept as text (Zhou)."""
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 from sklearn.svm import SVC
 
 from compendium.papers.vu2022.linear_separation import distance, linear_separation, linear_svm, principal_axes
+from compendium.papers.zhou2024.agreement import clustering_accuracy, information_of
 from compendium.papers.zhou2024.protocol import JointCounts, evaluate_clustering
 from evenspan import GroupMoments, StandardPCA, metrics
-from evenspan.core.errors import DataError
+from evenspan.core.errors import DataError, GroupError
 
 
 def two_groups(n, p, shift, *, share=0.3, seed=0):
@@ -82,11 +86,23 @@ CLASSES = np.random.default_rng(1).choice(["u", "v", "w", "x"], p=[0.4, 0.3, 0.2
 LABELS = np.random.default_rng(9).integers(4, size=380)
 
 
+@pytest.mark.parametrize("n_labels", [1, 3, 6])
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_agreement_with_classes_is_the_best_relabelling_and_that_of_a_rival(n_labels, share):
+    rng, y = np.random.default_rng(2), np.unique(CLASSES, return_inverse=True)[1]
+    labels = np.where(rng.random(len(y)) < share, rng.integers(n_labels, size=len(y)), y) % n_labels
+    best = max(np.mean(np.array(names)[labels] == y) for names in permutations(range(max(4, n_labels))))
+    assert clustering_accuracy(CLASSES, labels) == pytest.approx(best, abs=1e-15)
+    rival = normalized_mutual_info_score(CLASSES, labels, average_method="max")
+    assert information_of(contingency_matrix(y, labels)) == pytest.approx(rival, abs=1e-12)
+
+
 def test_every_metric_is_that_of_the_library():
     whole = JointCounts.from_labels(CLASSES, LABELS, GROUPS, 6)
     found = evaluate_clustering(whole)
-    expected = metrics.clustering_accuracy(CLASSES, LABELS), metrics.normalised_mutual_information(CLASSES, LABELS)
-    assert (found["ACC"], found["NMI"], found["clusters"], found["empty clusters"]) == (*expected, 4, 2)
+    rival = normalized_mutual_info_score(CLASSES, LABELS, average_method="max")
+    assert found["NMI"] == pytest.approx(rival, abs=1e-12)
+    assert (found["ACC"], found["clusters"], found["empty clusters"]) == (clustering_accuracy(CLASSES, LABELS), 4, 2)
     assert (found["Bal"], found["MNCE"]) == (metrics.balance(LABELS, GROUPS), metrics.mnce(LABELS, GROUPS))
     frame = metrics.ClusterFrame.from_labels(LABELS, sensitive_features=GROUPS)
     np.testing.assert_allclose([found["F"], found["fair gap"]], frame.overall[["regulariser", "fair gap"]], rtol=1e-9)
@@ -103,7 +119,7 @@ def test_text_is_one_compact_line_that_gives_everything_back():
         assert "\n" not in text
     small = JointCounts.from_labels([1, 1, 2], [0, 0, 1], ["f", "m", "f"])
     assert json.loads(small.to_text()) == [[1, 2], ["f", "m"], [0, 1], "1*2 0*4 1 0"]
-    with pytest.raises(DataError, match=r"^y: "):
+    with pytest.raises(GroupError, match="2 rows but X has 3"):
         JointCounts.from_labels([0, 1], [0, 1, 1], list("aba"))
 
 

@@ -12,10 +12,10 @@ from compendium.engine import inspect_study
 from compendium.papers.vu2022 import claims as vu2022_claims
 from compendium.papers.vu2022 import methods, protocol, theorems
 from compendium.papers.vu2022.protocol import Answer, Method
+from compendium.papers.vu2022.samadi import run
 from compendium.store import read_results
 from evenspan.core.linalg import top_eigenspace
 from evenspan.reconstruction.min_max import solve_min_max
-from evenspan.reconstruction.samadi import run
 
 
 def errors(X: np.ndarray, groups: np.ndarray, P: np.ndarray) -> list[float]:

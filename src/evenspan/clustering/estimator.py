@@ -5,7 +5,7 @@ from abc import abstractmethod
 from typing import Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
@@ -13,16 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.cluster_counts import ClusterCounts, tally
 from ..core.errors import ComponentsError, GroupError, SingleGroupWarning
-from ..core.estimator import numeric_table
+from ..core.estimator import FairEstimator, numeric_table
 from ..core.groups import encode_groups, label_text
 from ..core.inputs import require_generator, warn_caller, warn_of_order
-from ..core.options import CLUSTERS, Option, Options, number
+from ..core.options import CLUSTERS, Option, number
 
 #: A weight of fairness.
 WEIGHT = Option(number(0.0).allows, "a finite number of at least 0")
 
 
-class FairClusterer(Options, ClusterMixin, BaseEstimator):
+class FairClusterer(ClusterMixin, FairEstimator):
     """Base of the clusterers that see groups: ``fit(X, sensitive_features=...)`` leaves ``labels_`` and ``counts_``."""
 
     # Made by ``fit``; each method adds its own.
@@ -32,8 +32,6 @@ class FairClusterer(Options, ClusterMixin, BaseEstimator):
     group_counts_: np.ndarray
     n_features_in_: int
 
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
     __metadata_request__fit_predict = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod

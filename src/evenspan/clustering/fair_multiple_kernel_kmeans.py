@@ -1,5 +1,6 @@
 """Fair kernel k-means with several kernels, whose weights are found together with the clusters."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, replace
 from typing import Self
 
@@ -9,18 +10,29 @@ from sklearn.utils import gen_batches
 from ..core.cluster_counts import ClusterCounts
 from ..core.errors import DataError
 from ..core.estimator import NotConvergedWarning, numeric_table
-from ..core.inputs import require_generator, warn_caller
-from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, number, one_of, option, parameterised, whole
-from .base_kernels import twelve_kernels
+from ..core.inputs import require_generator, require_memory, warn_caller
+from ..core.kernels import FUNCTIONS, resolve_kernel
+from ..core.options import CLUSTERS, SEED, SINGLE_GROUP, Option, number, one_of, option, parameterised, whole
 from .bounds import certified, deflated_bound
 from .estimator import FairClusterer, require_clusters
 from .kernel_kmeans import START, clustered_trace, starting_point
-from .kernels import DenseGram, checked_kernel, indicator
+from .kernels import DenseGram, center_and_normalise, checked_kernel, indicator, warn_if_indefinite
 from .row_update import row_updates
 from .weight_rule import WEIGHT_OR_RULE, WeightRule, settle
 
 #: Entries of a part of the kernels that stays in cache while all of them are summed.
 IN_CACHE = 2**15
+
+
+def _is_kernel(value) -> bool:
+    return callable(value) or (isinstance(value, str) and value in FUNCTIONS)
+
+
+#: What can be mixed.
+MIXED = one_of("precomputed") | Option(
+    lambda value: isinstance(value, list | tuple) and len(value) > 0 and all(map(_is_kernel, value)),
+    f"a list or tuple of functions and of some of {', '.join(map(repr, FUNCTIONS))}",
+)
 
 
 @parameterised
@@ -41,9 +53,10 @@ class FairMultipleKernelKMeans(FairClusterer):
     ----------
     n_clusters, fairness_weight : as in ``FairKernelKMeans``
         With weight 0 it is the method without fairness ("FMKKM-f").
-    kernels : {"twelve", "precomputed"}, default "twelve"
-        The twelve kernels of the paper computed from X, or X is a stack of kernel matrices (m, n, n), which keeps its
-        precision.
+    kernels : list or tuple of str and callable, or "precomputed", default ("linear", "polynomial", "rbf")
+        Kernels of the rows of X, as ``FairKernelKMeans`` has them, with ``gamma="scale"``. Each matrix is centred and
+        then scaled to a unit diagonal (``center_and_normalise``), so that the unit of X and the size of a kernel do not
+        matter. Or "precomputed": X is a stack of kernel matrices (m, n, n), which is taken as it is.
     weights_from : {"shifted", "unshifted"}, default "shifted"
         "unshifted" weighs the kernels by :math:`\operatorname{tr} K_p (I - Y (Y^\top Y)^{-1} Y^\top)`, without shift
         and fairness term. The two steps then have different objectives, and their alternation need not descend.
@@ -89,13 +102,13 @@ class FairMultipleKernelKMeans(FairClusterer):
     >>> groups = np.where(X[:, 1] > 1.5, "up", "down")
     >>> model = FairMultipleKernelKMeans(2, 2.0).fit(X, sensitive_features=groups)
     >>> model.kernel_weights_.shape
-    (12,)
+    (3,)
     """
 
     n_clusters: int = option(CLUSTERS, default=8)
     fairness_weight: float | str | WeightRule = option(WEIGHT_OR_RULE, default="auto")
     _: KW_ONLY
-    kernels: str | np.ndarray = option(one_of("twelve", "precomputed"), default="twelve")
+    kernels: str | Sequence[str | Callable] = option(MIXED, default=("linear", "polynomial", "rbf"))
     weights_from: str = option(one_of("shifted", "unshifted"), default="shifted")
     init: str | np.ndarray = option(START, default="relaxed")
     max_iter: int = option(whole(1), default=300)
@@ -133,8 +146,11 @@ class FairMultipleKernelKMeans(FairClusterer):
 
     def _stack(self, X) -> np.ndarray:
         """The kernel matrices (m, n, n), checked."""
-        if self.kernels == "twelve":
-            return twelve_kernels(numeric_table(self, X))
+        if self.kernels != "precomputed":
+            X = numeric_table(self, X).astype(np.float64, copy=False)
+            m, n = len(self.kernels), len(X)
+            require_memory((2 * m + 3) * 8 * n**2, f"{m} kernel matrices of {n} rows", "Use fewer rows or kernels.")
+            return np.stack([self._normalised(resolve_kernel(kernel, X, gamma="scale"), X) for kernel in self.kernels])
         X = np.asarray(X)
         if X.ndim != 3 or X.shape[1] != X.shape[2] or not X.size:
             raise DataError(
@@ -145,6 +161,12 @@ class FairMultipleKernelKMeans(FairClusterer):
         # an indefinite kernel, whose h_p can be negative and then takes all the weight, is warned of
         checked = [checked_kernel(K, f"kernel {p} of the stack") for p, K in enumerate(X)]
         return X if all(np.may_share_memory(K, X) for K in checked) else np.stack(checked)
+
+    def _normalised(self, kernel, X) -> np.ndarray:
+        K = center_and_normalise(kernel.matrix(X), copy=False)
+        if not kernel.is_positive:
+            warn_if_indefinite(K, f"the {kernel.name} kernel")
+        return K
 
     def _alternate(self, stack, codes, labels, n_clusters: int, weight: float) -> tuple:
         """Labels, kernel weights, the objective after each round, and whether the last one moved nothing."""

@@ -6,6 +6,7 @@ import numpy as np
 import sklearn
 from sklearn.utils import gen_batches
 
+from ..core.errors import DataError
 from ..core.inputs import require_memory, warn_caller
 from ..core.kernels import KernelWarning, resolve_kernel
 from ..core.linalg import DENSE, require_symmetric
@@ -189,3 +190,41 @@ def warn_if_indefinite(K: np.ndarray, what: str) -> None:
             "distances, and the bound of the theory does not apply.",
             KernelWarning,
         )
+
+
+def center_and_normalise(K, *, copy: bool = True) -> np.ndarray:
+    r"""The kernel of the centred points, scaled to unit length.
+
+    .. math:: K^c = H K H, \quad H = I - \tfrac1n \mathbf 1 \mathbf 1^\top, \qquad K^c_{ij} / \sqrt{K^c_{ii} K^c_{jj}} .
+
+    Parameters
+    ----------
+    K : array-like of shape (n, n)
+        A symmetric kernel matrix, one at a time.
+    copy : bool, default True
+        If False, K may be overwritten.
+
+    Returns
+    -------
+    ndarray of shape (n, n)
+        Symmetric, with ones on the diagonal. A point at the mean of the feature space has no length and is refused.
+    """
+    K = require_symmetric(K, "K")
+    K = K.copy() if copy else K
+    means, size = K.mean(axis=1), float(np.diagonal(K).max())
+    mean = means.mean(axis=0)
+    for row, own in zip(K, means, strict=True):  # one by one they stay in cache
+        row -= (own + means) - mean
+    lengths = np.diagonal(K)
+    bad = np.flatnonzero(lengths <= 64.0 * float(np.finfo(np.float64).eps) * size)
+    if len(bad):
+        raise DataError(
+            f"{len(bad)} of {len(K)} samples have no length after centring, the first is row {bad[0]} with square "
+            f"{lengths[bad[0]]:.3g}: they lie at the mean of the feature space, or the kernel is not positive "
+            "semidefinite. Drop them, or pass a positive semidefinite kernel."
+        )
+    scale = 1.0 / np.sqrt(lengths)
+    for row, own in zip(K, scale, strict=True):
+        row *= own * scale
+    np.fill_diagonal(K, 1.0)
+    return K

@@ -37,7 +37,14 @@ class NotConvergedWarning(FairWarning, ConvergenceWarning):
     """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""
 
 
-class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FairEstimator(Options, BaseEstimator):
+    """Base of all estimators that see groups."""
+
+    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
+    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
+
+
+class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
     A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
@@ -60,9 +67,6 @@ class SubspaceEstimator(Options, ClassNamePrefixFeaturesOutMixin, TransformerMix
         def fit_transform(self, X, y=None, *, sensitive_features, **fit_params) -> np.ndarray: ...
         def get_feature_names_out(self, input_features=None) -> np.ndarray: ...
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
-
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod
     def _answer(self, moments: GroupMoments) -> Answer:

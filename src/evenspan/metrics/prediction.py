@@ -1,4 +1,4 @@
-"""The judge of predictions: disparities between groups, and classifiers that tell the group from a representation."""
+"""The judge of predictions of the group: classifiers that tell the group from a representation."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,6 @@ from sklearn.svm import SVC
 
 from ..core.errors import ConfigurationError, GroupError
 from ..core.groups import encode_groups, label_text, positions
-from ..core.inputs import in_pandas
 
 #: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
 PROBES: dict[str, Callable] = {
@@ -22,51 +21,6 @@ PROBES: dict[str, Callable] = {
 #: Log-odds, margins and probabilities that all differ by less than this are what rounding leaves of a classifier that
 #: found nothing. They have no unit of the data.
 ROUNDING = 1e-6
-
-
-def accuracy(y: np.ndarray, prediction: np.ndarray) -> float:
-    """Share of predictions that equal the label."""
-    return float(np.mean(np.asarray(in_pandas(y)) == np.asarray(in_pandas(prediction)), axis=0))
-
-
-def demographic_parity_difference(prediction: np.ndarray, groups, *, positive_label=1) -> float:
-    """Largest less smallest share of positive predictions over the groups.
-
-    Examples
-    --------
-    >>> demographic_parity_difference(np.array([1, 1, 1, 0]), ["f", "f", "m", "m"])
-    0.5
-    """
-    hits = np.asarray(in_pandas(prediction)) == positive_label
-    return _spread_of_rates(hits, encode_groups(groups, len(hits))[1], f"predictions of {positive_label!r}")
-
-
-def equal_opportunity_difference(y: np.ndarray, prediction: np.ndarray, groups, *, positive_label=1) -> float:
-    """Largest less smallest share of positive predictions among the rows with a positive label, over the groups.
-
-    Examples
-    --------
-    >>> y, prediction = np.array([1, 1, 1, 0]), np.array([1, 1, 0, 0])
-    >>> equal_opportunity_difference(y, prediction, ["f", "f", "m", "m"])
-    1.0
-    """
-    favourable = np.asarray(in_pandas(y)) == positive_label
-    labels, codes = encode_groups(groups, len(favourable))
-    without = np.flatnonzero(np.bincount(codes[favourable], minlength=len(labels)) == 0)
-    if len(without):
-        raise GroupError(
-            f"group {label_text(labels[without[0]])!r} has no row with label {positive_label!r}, so its true positive "
-            "rate does not exist. Merge or drop the group."
-        )
-    hits = np.asarray(in_pandas(prediction))[favourable] == positive_label
-    return _spread_of_rates(hits, codes[favourable], f"rows with label {positive_label!r}")
-
-
-def _spread_of_rates(hits: np.ndarray, codes: np.ndarray, what: str) -> float:
-    if not codes.any():
-        raise GroupError(f"all {len(hits)} {what} are of one group; a difference needs two.")
-    rates = np.bincount(codes, weights=hits) / np.bincount(codes)
-    return float(np.ptp(rates, axis=0))
 
 
 def group_auc(reader: str | ClassifierMixin, fitting: tuple, scoring: tuple) -> float:

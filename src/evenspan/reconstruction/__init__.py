@@ -3,7 +3,7 @@
 from .convex import CollapsedRelaxationWarning, ConvexFairPCA
 from .disparity import DisparityFairPCA
 from .jevd import JEVDPCA, JointDiagonalisationWarning
-from .joint_diagonalisation import JointDiagonalisation, joint_criterion, joint_diagonalise
+from .joint_diagonalisation import JointDiagonalisation, joint_diagonalise
 from .joint_range import JointRange
 from .min_max import MinMaxFairPCA
 from .minorisation import SparseFairPCA
@@ -24,6 +24,5 @@ __all__ = [
     "RobustFairPCA",
     "SparseFairPCA",
     "StandardPCA",
-    "joint_criterion",
     "joint_diagonalise",
 ]

@@ -6,23 +6,22 @@ hull of the projectors of rank k. The programs are
 .. math::
 
     \max_{X \in \mathcal{F}} \; \langle A, X \rangle
-        - \mu \max_{\pm} \sigma_{\max}(R_\pm X)^2
-    \quad \text{subject to} \quad \lVert X f \rVert \le c,
+        - \mu \max_{\pm} \sigma_{\max}(R_\pm X)^2,
     \qquad R_\pm = (\varphi_\pm I \pm Q)^{1/2},
 
-with the penalty and the constraint each optional, and the sum of both squares in place of the larger one if asked for.
+with the sum of both squares in place of the larger one if asked for.
 Because :math:`R_+^2 + R_-^2 = (\varphi_+ + \varphi_-) I`, splitting :math:`Z_\pm = R_\pm X` leaves an X-step that is
 one projection onto the fantope. Its steps are those of the alternating direction method of multipliers, with up to
 three eigendecompositions of order d each.
 
-Any multipliers :math:`Y_\pm` and u bound all feasible values,
+Any multipliers :math:`Y_\pm` bound all feasible values,
 
 .. math::
 
-    \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm - \operatorname{sym} u f^\top
-    \big) + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} + c \lVert u \rVert ,
+    \operatorname{top}_k\!\big(A - \operatorname{sym} \textstyle\sum_\pm R_\pm Y_\pm \big)
+    + \frac{(\lVert Y_+ \rVert_* + \lVert Y_- \rVert_*)^2}{4 \mu} ,
 
-with the sum penalty :math:`(\lVert Y_+ \rVert_*^2 + \lVert Y_- \rVert_*^2) / (4 \mu)` in its middle, because
+with the sum penalty :math:`(\lVert Y_+ \rVert_*^2 + \lVert Y_- \rVert_*^2) / (4 \mu)` at its end, because
 :math:`\mu \sigma_{\max}(Z)^2 \ge \langle Y, Z \rangle - \lVert Y \rVert_*^2 / (4 \mu)` for each term by itself. The run
 ends when value and bound meet.
 
@@ -36,7 +35,7 @@ from typing import Literal
 import numpy as np
 from scipy import linalg
 
-from ..core.linalg import complement, eigenpairs, symmetrise, top_eigenspace
+from ..core.linalg import eigenpairs, symmetrise
 
 Penalty = Literal["largest", "sum"]
 
@@ -94,80 +93,39 @@ def clip_level(singular: np.ndarray, weight: float) -> float:
     return float((np.cumsum(ordered) / (weight + np.arange(1, len(ordered) + 1))).max(axis=0))
 
 
-def project_ball(M: np.ndarray, unit: np.ndarray, radius: float) -> np.ndarray:
-    r"""The nearest symmetric W to the symmetric M with :math:`\lVert W e \rVert \le r` for a unit vector e."""
-    # Only the row and column along e change. With Me = a e + b, b orthogonal to e, the new ones are a / (1 + nu) and
-    # 2b / (2 + nu), because b stands in the matrix twice and a once.
-    column = M @ unit
-    a = float(unit @ column)
-    b = column - a * unit
-    size = float(np.hypot(a, np.linalg.norm(b)))
-    if size <= radius:
-        return M
-    new_a, new_b = 0.0, np.zeros_like(b)
-    if radius > 0:
-        squared = float(b @ b)
-        # Scaled to the radius the secular equation 1 / norm = 1 / r is convex in nu: Newton from 0 does not overshoot.
-        nu = 0.0
-        for _ in range(60):
-            parts = np.array([a**2 / (1 + nu) ** 2, 4 * squared / (2 + nu) ** 2])
-            norm = float(np.sqrt(parts.sum(axis=0)))
-            slope = float(parts[0] / (1 + nu) + parts[1] / (2 + nu)) / norm
-            step = (norm - radius) * norm / (radius * slope)
-            nu += step
-            if abs(step) <= 1e-14 * (1 + nu):
-                break
-        new_a, new_b = a / (1 + nu), 2 * b / (2 + nu)
-    change_a, change_b = a - new_a, b - new_b
-    half = 0.5 * change_a * unit + change_b
-    return M - np.outer(half, unit) - np.outer(unit, half)
-
-
 def solve_fantope(
     A: np.ndarray,
     k: int,
     *,
-    Q: np.ndarray | None = None,
-    phi: float | tuple[float, float] = 0.0,
-    mu: float = 0.0,
+    Q: np.ndarray,
+    phi: float | tuple[float, float],
+    mu: float,
     penalty: Penalty = "largest",
-    f: np.ndarray | None = None,
-    c: float = np.inf,
     tol: float = 1e-6,
     max_iter: int = 20_000,
     state: SplittingState | None = None,
 ) -> FantopeAnswer:
-    """Solve a program of this file to the relative gap ``tol``: A (d, d) with any of the penalty and the constraint.
+    """Solve a program of this file to the relative gap ``tol``, for A (d, d) and mu > 0.
 
-    ``phi`` is one shift for both signs or one each; c > 0, because for c = 0 the program in the complement of f has an
-    interior. ``state`` is the end of a run on a program of the same shape, same Q and same f.
+    ``phi`` is one shift for both signs or one each, of positive sum. ``state`` is the end of a run on a program of the
+    same shape and Q.
     """
-    return _Splitting(A, k, Q, phi, mu, penalty, f, c).run(tol, max_iter, state)
+    return Splitting(A, k, Q, phi, mu, penalty).run(tol, max_iter, state)
 
 
-class _Splitting:
+class Splitting:
     """One program in the eigenbasis of Q, where both roots are diagonal, and in units of the largest entry of A."""
 
-    def __init__(self, A, k, Q, phi, mu, penalty, f, c):
-        d = len(A)
-        shifts = phi if isinstance(phi, tuple) else (phi, phi)
+    def __init__(self, A, k, Q, phi, mu, penalty):
         largest = float(np.abs(A).max(axis=None))  # zero where there is nothing to gain, and the penalty stands alone
         self.k, self.unit_of = k, largest if largest > np.finfo(float).tiny else 1.0
-        self.penalised, self.bounded = Q is not None and mu > 0 and sum(shifts) > 0, f is not None and np.isfinite(c)
         self.total = penalty == "sum"
-        q, self.E = linalg.eigh(symmetrise(Q)) if self.penalised else (np.zeros(d), np.eye(d))
-        self.roots = []
-        if self.penalised:  # without shifts both roots are zero, and so is the penalty
-            signed = zip(shifts, (1, -1), strict=True)
-            self.roots = [np.sqrt(np.maximum(shift + sign * q, 0.0))[:, None] for shift, sign in signed]
+        shifts = phi if isinstance(phi, tuple) else (phi, phi)
+        q, self.E = linalg.eigh(symmetrise(Q))
+        signed = zip(shifts, (1, -1), strict=True)
+        self.roots = [np.sqrt(np.maximum(shift + sign * q, 0.0))[:, None] for shift, sign in signed]
         self.A, self.mu = symmetrise(self.E.T @ A @ self.E) / self.unit_of, mu / self.unit_of
-        self.weight = sum(shifts) * self.penalised + 1.0 * self.bounded
-        if self.bounded:
-            size = float(np.linalg.norm(f))
-            self.unit, self.radius = self.E.T @ f / size, c / size
-            N = complement(self.unit[:, None])
-            _, inner = top_eigenspace(N.T @ self.A @ N, k)
-            self.inside = (N @ inner) @ (N @ inner).T  # X f = 0: strictly inside the ball
+        self.weight = sum(shifts)
 
     def run(self, tol, max_iter, state):
         X = project_fantope(self.A * len(self.A), self.k)
@@ -189,8 +147,7 @@ class _Splitting:
             duals = [T - Z for T, Z in zip(targets, splits, strict=True)]
             if step % CHECK_EVERY and step != max_iter:
                 continue
-            candidate = self._repair(X)
-            value, new_bound, size = self._judge(candidate, [rho * U for U in duals])
+            candidate, value, new_bound, size = self._judge(X, [rho * U for U in duals])
             bound = min(bound, new_bound)
             if best is None or value > best[0]:
                 best = (value, candidate, size)
@@ -213,55 +170,31 @@ class _Splitting:
         return FantopeAnswer(X, best[0] * self.unit_of, bound * self.unit_of, gap, step, status, state)
 
     def _images(self, X):
-        return [r * X for r in self.roots] + ([X] if self.bounded else [])
+        return [r * X for r in self.roots]
 
     def _adjoint(self, images):
-        total = sum(r * Z for r, Z in zip(self.roots, images, strict=False))
-        return symmetrise(total + images[-1] if self.bounded else total)
+        return symmetrise(sum(r * Z for r, Z in zip(self.roots, images, strict=True)))
 
     def _prox(self, targets, rho):
+        parts = [eigenpairs(T.T @ T) for T in targets]
+        singular = [np.sqrt(np.maximum(values, 0.0)) for values, _ in parts]
+        together = singular if self.total else [np.concatenate(singular)] * 2
+        levels = [clip_level(sigma, 2.0 * self.mu / rho) for sigma in together]
         answer = []
-        if self.penalised:
-            parts = [eigenpairs(T.T @ T) for T in targets[:2]]
-            singular = [np.sqrt(np.maximum(values, 0.0)) for values, _ in parts]
-            together = singular if self.total else [np.concatenate(singular)] * 2
-            levels = [clip_level(sigma, 2.0 * self.mu / rho) for sigma in together]
-            for T, sigma, s, (_, B) in zip(targets, singular, levels, parts, strict=False):
-                above = sigma > s
-                answer.append(T - (T @ B[:, above]) * (1.0 - s / sigma[above]) @ B[:, above].T)
-        if self.bounded:
-            answer.append(project_ball(symmetrise(targets[-1]), self.unit, self.radius))
+        for T, sigma, s, (_, B) in zip(targets, singular, levels, parts, strict=True):
+            above = sigma > s
+            answer.append(T - (T @ B[:, above]) * (1.0 - s / sigma[above]) @ B[:, above].T)
         return answer
 
-    def _repair(self, X):
-        """X moved towards a point with Xf = 0 just as far as the constraint asks."""
-        if not self.bounded:
-            return X
-        size = float(np.linalg.norm(X @ self.unit))
-        if size <= self.radius:
-            return X
-        share = self.radius / size
-        return share * X + (1.0 - share) * self.inside
-
     def _judge(self, X, multipliers):
-        """The value of X, the bound of the multipliers, and the size of the two terms of the value."""
+        """X, its value, the bound of the multipliers, and the size of the two terms of the value."""
         squares = [np.linalg.norm(r * X, ord=2) ** 2 for r in self.roots]
-        loss = self.mu * (sum(squares) if self.total else max(squares, default=0.0))
+        loss = self.mu * (sum(squares) if self.total else max(squares))
         gain = float((self.A * X).sum(axis=None))
-        H, extra = self.A, 0.0
-        if self.penalised:
-            Ys = multipliers[:2]
-            H = H - symmetrise(sum(r * Y for r, Y in zip(self.roots, Ys, strict=True)))
-            norms = [float(np.linalg.norm(Y, ord="nuc")) for Y in Ys]
-            extra += (sum(norm**2 for norm in norms) if self.total else sum(norms) ** 2) / (4.0 * self.mu)
-        if self.bounded:
-            # The multiplier is sym(v e') for one v, whatever else rounding leaves in it.
-            column = multipliers[-1] @ self.unit
-            v = 2.0 * column - float(self.unit @ column) * self.unit
-            H = H - symmetrise(np.outer(v, self.unit))
-            extra += self.radius * float(np.linalg.norm(v))
-        bound = float(np.linalg.eigvalsh(H)[-self.k :].sum(axis=0)) + extra
-        return gain - loss, bound, max(abs(gain) + loss, np.finfo(float).tiny)
+        norms = [float(np.linalg.norm(Y, ord="nuc")) for Y in multipliers]
+        extra = (sum(norm**2 for norm in norms) if self.total else sum(norms) ** 2) / (4.0 * self.mu)
+        bound = float(np.linalg.eigvalsh(self.A - self._adjoint(multipliers))[-self.k :].sum(axis=0)) + extra
+        return X, gain - loss, bound, max(abs(gain) + loss, np.finfo(float).tiny)
 
 
 def _norm(matrices):

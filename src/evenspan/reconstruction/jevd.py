@@ -5,12 +5,11 @@ from dataclasses import KW_ONLY
 import numpy as np
 
 from ..core.answer import Certificate
-from ..core.errors import ConfigurationError
 from ..core.estimator import NotConvergedWarning
 from ..core.inputs import warn_caller
-from ..core.options import COMPONENTS, none, one_of, option, parameterised, whole
+from ..core.options import COMPONENTS, one_of, option, parameterised, whole
 from .group_errors import ReconstructionEstimator, best_kept, losses
-from .joint_diagonalisation import MAX_ITER, JointDiagonalisation, joint_diagonalise
+from .joint_diagonalisation import JointDiagonalisation, joint_diagonalise
 from .relaxation import relax
 
 
@@ -24,60 +23,41 @@ def largest_columns(U: np.ndarray, matrices: np.ndarray, shares: np.ndarray) -> 
     return np.argsort(-(shares @ np.einsum("dj,gdj->gj", unit, matrices @ unit)), kind="stable")
 
 
-def orthonormal_columns(columns: np.ndarray) -> np.ndarray:
-    """Orthonormal basis (d, k) of the span of k columns of any length, by QR in their order; refuses dependent ones."""
-    unit = columns / np.linalg.norm(columns, axis=0)
-    smallest = float(np.linalg.svd(unit, compute_uv=False)[-1])
-    if smallest < 1e-8:
-        raise ConfigurationError(
-            f"the {unit.shape[1]} chosen columns of the joint basis are dependent (smallest singular value "
-            f"{smallest:.1g} at unit length), and do not span as many components. Take "
-            "mode='orthogonal', or init='pooled'."
-        )
-    return np.linalg.qr(unit)[0]
-
-
 @parameterised
 class JEVDPCA(ReconstructionEstimator):
     r"""PCA by joint eigenvalue decomposition: columns of a basis that nearly diagonalises all groups at once.
 
     .. math::
-        \min_U \; C(U) = \sum_g \lVert \operatorname{offdiag}(U^{-1} S_g U) \rVert_F^2 ,
+        \min_{U^\top U = I} \; C(U) = \sum_g \lVert \operatorname{offdiag}(U^\top S_g U) \rVert_F^2 .
 
-    over orthonormal U or, in the published algorithm, over any. The paper's matrices
-    :math:`S_g - \tfrac1k \operatorname{top}_k(S_g)\, I` have the same off-diagonal entries and gaps, so that U does not
-    depend on k; only the choice of k columns can.
+    The paper's matrices :math:`S_g - \tfrac1k \operatorname{top}_k(S_g)\, I` have the same off-diagonal entries and
+    gaps, so that U does not depend on k; only the choice of k columns can. Its Algorithm 1 leaves the orthonormal bases
+    and can diverge; here a step is a rotation.
 
     Parameters
     ----------
     n_components : int or None, default 2
         The number of components k, at most d - 1, which None stands for.
-    mode : {"paper", "orthogonal"}, default "orthogonal"
-        "paper" is Algorithm 1 as printed, which can diverge or be undefined and gives columns of lengths other than 1;
-        "orthogonal" keeps U orthonormal.
     center : {"overall", "group", "none"}, default "overall"
         Second moments about the overall mean, each group's own, or the origin. ``transform`` subtracts the overall
         mean in any case.
     init : {"pooled", "identity"}, default "pooled"
         Start from the eigenvectors of :math:`\sum_g p_g S_g`, or from the unit vectors, as Algorithm 1 is printed.
-    max_iter : int, optional
-        Most steps: 100 in mode "paper", 300 in mode "orthogonal" unless given.
+    max_iter : int, default 300
+        Most steps.
 
     Attributes
     ----------
     components_, mean_ : ndarray of shape (k, d) and (d,)
         Orthonormal rows: the chosen columns, orthonormalised in their order; what ``transform`` subtracts.
-    joint_basis_, column_norms_ : ndarray of shape (d, d) and (d,)
-        U as the iteration left it, and the lengths of its columns.
+    joint_basis_ : ndarray of shape (d, d)
+        U as the iteration left it.
     chosen_ : ndarray of shape (k,)
         The columns of U that became components: those of largest variance over all rows, in this order.
     status_ : str
-        "converged", "not converged", "diverged" or "undefined step". All but the first come with a
-        ``JointDiagonalisationWarning``.
+        "converged", or "not converged" with a ``JointDiagonalisationWarning``.
     criterion_, history_ : float, ndarray
         C at U, and at the start and after every step.
-    orthogonality_ : float
-        The largest absolute cosine between two columns of U.
     group_losses_, group_errors_ : ndarray of shape (G,)
         Losses with the second moments that ``center`` names; mean squared errors about ``mean_``.
     converged_, n_iter_ : bool and int
@@ -92,8 +72,7 @@ class JEVDPCA(ReconstructionEstimator):
     ----------
     No equal losses, and no small largest loss: the paper's Theorem 4.1, which says that a basis with C = 0 gives equal
     losses, does not hold. What a fit is worth to the worst served group is what ``certificate_`` says: its bound is
-    that of the semidefinite relaxation, for two groups the optimum to 1e-8 of it. In mode "orthogonal" U is orthonormal
-    and C never rises.
+    that of the semidefinite relaxation, for two groups the optimum to 1e-8 of it. U is orthonormal and C never rises.
 
     Complexity
     ----------
@@ -102,8 +81,8 @@ class JEVDPCA(ReconstructionEstimator):
 
     References
     ----------
-    Rathore & Manwani (2025), Achieving fair PCA using joint eigenvalue decomposition, eq. (6) and Algorithm 1; André et
-    al. (2015); Cardoso & Souloumiac (1996).
+    Rathore & Manwani (2025), Achieving fair PCA using joint eigenvalue decomposition, eq. (6);
+    Cardoso & Souloumiac (1996).
 
     Examples
     --------
@@ -119,10 +98,11 @@ class JEVDPCA(ReconstructionEstimator):
 
     n_components: int | None = option(COMPONENTS, default=2)
     _: KW_ONLY
-    mode: str = option(one_of(*MAX_ITER), default="orthogonal")
     center: str = option(one_of("overall", "group", "none"), default="overall")
     init: str = option(one_of("pooled", "identity"), default="pooled")
-    max_iter: int | None = option(whole(1) | none("the default of the mode"), default=None)
+    max_iter: int = option(whole(1), default=300)
+
+    _orthonormal = staticmethod(lambda columns: np.linalg.qr(columns)[0])
 
     def _moves_with_the_axes(self) -> bool:
         return self.init == "pooled"
@@ -131,17 +111,18 @@ class JEVDPCA(ReconstructionEstimator):
         return V  # columns of the joint basis, by the variance of the groups together
 
     def _lifted(self, learnt, Q, rest):
-        U = np.hstack([Q @ learnt["joint_basis_"], rest])
-        norms = np.append(learnt["column_norms_"], np.ones(rest.shape[1]))
-        return learnt | {"joint_basis_": U, "column_norms_": norms}
+        return learnt | {"joint_basis_": np.hstack([Q @ learnt["joint_basis_"], rest])}
+
+    def _diagonalise(self, matrices, shares):
+        return joint_diagonalise(matrices, init=self.init, weights=shares, max_iter=self.max_iter)
 
     def _solve(self, matrices, moments, k):
         shares = moments.counts / moments.n
-        found = joint_diagonalise(matrices, self.mode, init=self.init, weights=shares, max_iter=self.max_iter)
+        found = self._diagonalise(matrices, shares)
         chosen = largest_columns(found.U, matrices, shares)[:k]
-        V = orthonormal_columns(found.U[:, chosen])
+        V = self._orthonormal(found.U[:, chosen])
         if found.status != "converged":
-            warn_caller(_what_happened(found, self.mode), JointDiagonalisationWarning)
+            warn_caller(self._what_happened(found), JointDiagonalisationWarning)
         learnt = {
             "joint_basis_": found.U,
             "chosen_": chosen,
@@ -150,28 +131,15 @@ class JEVDPCA(ReconstructionEstimator):
             "n_iter_": found.n_iter,
             "criterion_": found.criterion,
             "history_": np.array(found.path),
-            "column_norms_": found.column_norms,
-            "orthogonality_": found.orthogonality,
         }
         relaxed = relax(matrices, k, best_kept(matrices, k))
         problem, worst = f"largest loss of the groups over projectors of rank {k}", float(losses(matrices, V).max())
         weights = tuple(relaxed.weights.tolist())
         return V, Certificate(problem, worst, relaxed.bound, 0.0, "min", weights, scope="bound"), learnt
 
-
-def _what_happened(found: JointDiagonalisation, mode: str) -> str:
-    if found.status == "undefined step":
+    def _what_happened(self, found: JointDiagonalisation) -> str:
+        last = abs(found.path[-2] - found.path[-1]) / found.path[-2]
         return (
-            f"step {found.n_iter + 1} of Algorithm 1 divides zero by zero at {found.skipped} pair(s) of columns, whose "
-            "variances agree in every group. Components are columns of the basis before it. Take mode='orthogonal'."
+            f"the joint diagonalisation still changed its criterion by {last:.1e} of it in the last of {found.n_iter} "
+            "steps. Components are columns of the basis it had then. Raise max_iter."
         )
-    if found.status == "diverged":
-        return (
-            f"Algorithm 1 diverged after {found.n_iter} step(s): its criterion rose beyond 1e6 times the first one, "
-            "and components are columns of the iterate with the smallest one. Take mode='orthogonal', or init='pooled'."
-        )
-    last = abs(found.path[-2] - found.path[-1]) / found.path[-2]
-    return (
-        f"the joint diagonalisation still changed its criterion by {last:.1e} of it in the last of {found.n_iter} "
-        f"steps. Components are columns of the basis it had then. Raise max_iter (mode={mode!r})."
-    )

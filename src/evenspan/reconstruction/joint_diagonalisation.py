@@ -1,18 +1,11 @@
 r"""Approximate joint diagonalisation of symmetric matrices: one basis that makes all of them as diagonal as possible.
 
 .. math::
-    \min_U \; C(U) = \sum_s \lVert \operatorname{offdiag}(U^{-1} S_s U) \rVert_F^2 .
+    \min_U \; C(U) = \sum_s \lVert \operatorname{offdiag}(U^\top S_s U) \rVert_F^2 .
 
-Matrices that do not commute have no common eigenvectors, and the smallest C is then positive. Two ways down are here.
-With :math:`T_s = U^{-1} S_s U = \Lambda_s + O_s` the criterion is modelled to first order in a step :math:`B = I + V`,
-
-.. math::
-    V_{mn} = - \frac{\sum_s O_s(mn) \, (\Lambda_s(m) - \Lambda_s(n))}{\sum_s (\Lambda_s(m) - \Lambda_s(n))^2} ,
-
-and either the step is taken as it is, which nothing keeps from leaving the orthonormal bases, or only rotations are
-allowed: then a step turns all pairs of columns at once and never raises the criterion.
-
-A rotation of columns p and q alone by the angle :math:`\theta` lowers :math:`C` by an amount that two numbers decide,
+Matrices that do not commute have no common eigenvectors, and the smallest C is then positive. Over orthonormal U a step
+turns all pairs of columns at once and never raises the criterion. With :math:`T_s = U^\top S_s U` a rotation of columns
+p and q alone by the angle :math:`\theta` lowers :math:`C` by an amount that two numbers decide,
 
 .. math::
     t = \sum_s (T_s(pp) - T_s(qq))^2 - 4\, T_s(pq)^2, \qquad
@@ -20,8 +13,7 @@ A rotation of columns p and q alone by the angle :math:`\theta` lowers :math:`C`
 
 the best angle is :math:`\tfrac14 \operatorname{atan2}(o, t)`, the slope at zero :math:`-o`, and the curvature, where
 that angle is small, :math:`4 \sqrt{t^2 + o^2}`. Slopes over curvatures of all pairs make one step, which the changes of
-the slopes over earlier steps correct (a quasi-Newton method). Its fixed points are those of the step I + V: all slopes
-zero.
+the slopes over earlier steps correct (a quasi-Newton method).
 """
 
 from dataclasses import dataclass
@@ -176,14 +168,9 @@ class _Descent:
         return True
 
 
-Mode = Literal["orthogonal", "paper"]
-Status = Literal["converged", "not converged", "diverged", "undefined step"]
-#: Most steps where none were asked for.
-MAX_ITER = {"paper": 100, "orthogonal": 300}
+Status = Literal["converged", "not converged"]
 #: A criterion below this share of the squared entries is a sum of rounding errors.
 ROUNDING = 1e-26
-#: A gap or an off-diagonal entry below this share of the typical deviation of an eigenvalue from the mean is zero.
-NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,15 +180,13 @@ class JointDiagonalisation:
     Parameters
     ----------
     U : ndarray of shape (d, d)
-        The basis, one vector a column: finite whatever the status, orthonormal unless found in mode "paper".
+        The basis, one vector a column.
     diagonals, criterion : ndarray of shape (K, d), float
         What stands on the diagonals of the transformed matrices, and the sum of the squares beside them.
     path, n_iter : tuple of float, int
-        The criterion at the start and after every step, of steps that failed too (inf is possible); how many.
-    status : {"converged", "not converged", "diverged", "undefined step"}
+        The criterion at the start and after every step; the number of steps.
+    status : {"converged", "not converged"}
         How the iteration ended.
-    skipped : int
-        Pairs of columns at which the step was 0/0: of all steps where they were skipped, else of the last one.
     """
 
     U: np.ndarray
@@ -210,68 +195,41 @@ class JointDiagonalisation:
     path: tuple[float, ...]
     status: Status
     n_iter: int
-    skipped: int = 0
-
-    @property
-    def column_norms(self) -> np.ndarray:
-        """Lengths of the columns of U, shape (d,)."""
-        return np.linalg.norm(self.U, axis=0)
-
-    @property
-    def orthogonality(self) -> float:
-        """Largest absolute cosine between two different columns of U; 0 where they are orthogonal."""
-        unit = self.U / self.column_norms
-        return float(np.abs(np.triu(unit.T @ unit, 1)).max(initial=0.0))
-
-
-def joint_criterion(U: np.ndarray, matrices: np.ndarray) -> float:
-    """The sum of the squared off-diagonal entries of U^{-1} S_s U; zero where all columns are common eigenvectors."""
-    return offdiagonal_square(_transformed(U, np.asarray(matrices, dtype=np.float64)))
 
 
 def joint_diagonalise(
     matrices: np.ndarray,
-    mode: Mode = "orthogonal",
     *,
     init: Literal["pooled", "identity"] | np.ndarray = "pooled",
     weights: np.ndarray | None = None,
-    max_iter: int | None = None,
+    max_iter: int = 300,
     rtol: float = 1e-10,
-    undefined: Literal["stop", "skip"] = "stop",
 ) -> JointDiagonalisation:
-    r"""A basis in which several symmetric matrices are as diagonal as possible at once.
+    r"""An orthonormal basis in which several symmetric matrices are as diagonal as possible at once.
 
-    .. math:: \min_U \; \sum_s \lVert \operatorname{offdiag}(U^{-1} S_s U) \rVert_F^2
+    .. math:: \min_{U^\top U = I} \; \sum_s \lVert \operatorname{offdiag}(U^\top S_s U) \rVert_F^2
 
     Parameters
     ----------
     matrices : ndarray of shape (K, d, d)
         Symmetric matrices. Adding a multiple of the identity to one of them changes nothing.
-    mode : {"orthogonal", "paper"}, default "orthogonal"
-        "orthogonal" keeps U orthonormal. "paper" takes the steps I + V of Rathore and Manwani's Algorithm 1.
     init : {"pooled", "identity"} or ndarray of shape (d, d), default "pooled"
-        Where to start: eigenvectors of the weighted sum of the matrices by decreasing eigenvalue, the unit vectors (as
-        Algorithm 1 is printed, and then the answer depends on the axes of the features), or a basis.
+        Where to start: eigenvectors of the weighted sum of the matrices by decreasing eigenvalue, the unit vectors
+        (then the answer depends on the axes of the features), or an orthonormal basis.
     weights : ndarray of shape (K,), optional
         Of the matrices in that weighted sum; equal if not given. The criterion itself knows no weights.
-    max_iter, rtol : int, optional, and float, default 1e-10
-        Most steps (100 in mode "paper", 300 in mode "orthogonal"); the relative change of the criterion to stop at.
-    undefined : {"stop", "skip"}, default "stop"
-        In mode "paper": end where two columns have equal diagonal entries in every matrix but are not diagonal, so that
-        the step is 0/0, or leave this pair as it is.
+    max_iter, rtol : int, default 300, and float, default 1e-10
+        Most steps; the relative change of the criterion to stop at.
 
     Returns
     -------
     JointDiagonalisation
-        In mode "paper" a diverged answer (criterion not finite, or beyond 1e6 times that of the start) carries the
-        finite iterate with the smallest criterion, which can be the start.
 
     Guarantees
     ----------
-    Mode "orthogonal": U is orthonormal to rounding error and the criterion never rises from one step to the next. The
-    problem is not convex: a converged answer is stationary, and no rotation of one pair of columns would lower the
-    criterion by more than 10 ``rtol`` of it, which says nothing of how well groups are served. Mode "paper": none. It
-    can diverge, columns get lengths other than 1, and the step need not exist.
+    U is orthonormal to rounding error and the criterion never rises from one step to the next. The problem is not
+    convex: a converged answer is stationary, and no rotation of one pair of columns would lower the criterion by more
+    than 10 ``rtol`` of it, which says nothing of how well groups are served.
 
     Complexity
     ----------
@@ -279,9 +237,8 @@ def joint_diagonalise(
 
     References
     ----------
-    Rathore & Manwani (2025), eq. (6) and Algorithm 1; R. André, T. Trainini, X. Luciani & E. Moreau (2015), A fast
-    algorithm for joint eigenvalue decomposition of real matrices; J.-F. Cardoso & A. Souloumiac (1996), Jacobi angles
-    for simultaneous diagonalization.
+    Rathore & Manwani (2025), eq. (6), whose own algorithm takes steps that leave the orthonormal bases and can diverge;
+    J.-F. Cardoso & A. Souloumiac (1996), Jacobi angles for simultaneous diagonalization.
 
     Examples
     --------
@@ -291,74 +248,16 @@ def joint_diagonalise(
     >>> found.status, found.diagonals.round(6).tolist()
     ('converged', [[1.0, 2.0], [5.0, 1.0]])
     """
-    one_of(*MAX_ITER).require("mode", mode)
-    one_of("stop", "skip").require("undefined", undefined)
     number(0, 1, high_open=True).require("rtol", rtol)
-    steps = MAX_ITER[mode] if max_iter is None else whole(1).require("max_iter", max_iter)
+    whole(1).require("max_iter", max_iter)
     matrices = require_symmetric(matrices, "the stack of matrices", ndim=3)
-    U = start_basis(matrices, init, weights, orthonormal=mode == "orthogonal")
     floor = ROUNDING * float(np.vdot(matrices, matrices))
-    if mode == "orthogonal":
-        U, T, path, status = rotate_down(matrices, U, steps, rtol, floor)
-        return JointDiagonalisation(U, _diagonals(T), offdiagonal_square(T), path, status, len(path) - 1)
-    return _as_printed(matrices, U, steps, rtol, floor, skip=undefined == "skip")
+    U, T, path, status = rotate_down(matrices, start_basis(matrices, init, weights), max_iter, rtol, floor)
+    diagonals = np.diagonal(T, axis1=1, axis2=2).copy()
+    return JointDiagonalisation(U, diagonals, offdiagonal_square(T), path, status, len(path) - 1)
 
 
-def _as_printed(
-    S: np.ndarray, U: np.ndarray, steps: int, rtol: float, floor: float, skip: bool
-) -> JointDiagonalisation:
-    """Algorithm 1: all entries of V at once, then U (I + V)."""
-    T = _transformed(U, S)
-    d = len(U)
-    middle = np.trace(S, axis1=1, axis2=2)[:, None, None] / d * np.eye(d)
-    spread = float(((S - middle) ** 2).sum(axis=None)) / d
-    value = first = offdiagonal_square(T)
-    best, path, skipped = (value, U, T), [value], 0
-    status: Status = "converged" if value <= floor else "not converged"
-    while status == "not converged" and len(path) <= steps:
-        V, undefined = _printed_step(T, NOTHING**2 * spread)
-        if undefined:
-            skipped += undefined
-            if not skip:
-                status, best = "undefined step", (value, U, T)
-                break
-        B = np.eye(d) + V
-        with np.errstate(all="ignore"):
-            try:  # one factorisation for all matrices, which stand side by side
-                side_by_side = np.linalg.solve(B, np.hstack(list(T @ B)))
-                U, T = U @ B, np.array(np.split(side_by_side, len(T), axis=1))
-            except np.linalg.LinAlgError:  # I + V is singular
-                T = np.full_like(T, np.nan)
-        before, value = value, offdiagonal_square(T)
-        path.append(value if value == value else np.inf)
-        if not (np.isfinite(value) and np.isfinite(U).all()) or value > 1e6 * first:
-            status = "diverged"
-            break
-        if value < best[0]:
-            best = value, U, T
-        if value <= max(1e-10 * first, floor) or abs(value - before) <= rtol * before:
-            status = "converged"
-    if status in ("converged", "not converged"):
-        best = value, U, T
-    value, U, T = best
-    return JointDiagonalisation(U, _diagonals(T), value, tuple(path), status, len(path) - 1, skipped)
-
-
-def _printed_step(T: np.ndarray, nothing: float) -> tuple[np.ndarray, int]:
-    """V of Algorithm 1 with zeros where it is 0/0, and the number of pairs where it is and should not be."""
-    L = _diagonals(T)
-    gaps = L[:, :, None] - L[:, None, :]
-    with np.errstate(all="ignore"):
-        numerator = (T * gaps).sum(axis=0)
-        squares = (gaps**2).sum(axis=0)
-        tied = squares <= nothing
-        beside = (T**2).sum(axis=0)
-        V = np.divide(-numerator, squares, out=np.zeros_like(squares), where=~tied)
-    undefined = np.triu(tied & ((beside > nothing) | (np.transpose(beside) > nothing)), 1)
-    return V, int(np.count_nonzero(undefined))
-
-
-def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np.ndarray:
+def start_basis(matrices: np.ndarray, init, weights=None, *, orthonormal: bool = True) -> np.ndarray:
     """The basis that ``init`` names, shape (d, d)."""
     K, d, _ = matrices.shape
     if isinstance(init, str):
@@ -367,14 +266,5 @@ def start_basis(matrices: np.ndarray, init, weights, *, orthonormal: bool) -> np
         return np.eye(d) if init == "identity" else eigenpairs(np.tensordot(w, matrices, axes=1))[1][:, ::-1]
     U = np.array(init, dtype=np.float64)
     if U.shape != (d, d) or (orthonormal and not np.allclose(U.T @ U, np.eye(d), atol=1e-8)):
-        needed = "orthonormal columns" if orthonormal else "linearly independent columns"
-        raise ConfigurationError(f"init={init!r}; needed is 'pooled', 'identity' or a ({d}, {d}) array of {needed}.")
+        raise ConfigurationError(f"init={init!r}; needed is 'pooled', 'identity' or a ({d}, {d}) orthonormal basis.")
     return U
-
-
-def _transformed(U: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    return np.array([np.linalg.solve(U, S @ U) for S in matrices])
-
-
-def _diagonals(T: np.ndarray) -> np.ndarray:
-    return np.diagonal(T, axis1=1, axis2=2).copy()

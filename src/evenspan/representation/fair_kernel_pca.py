@@ -10,14 +10,14 @@ from typing import Self
 import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import ArpackError
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError
-from ..core.estimator import numeric_table
+from ..core.estimator import FairEstimator, numeric_table
 from ..core.groups import encode_groups
 from ..core.inputs import require_generator, require_memory, warn_caller
 from ..core.kernels import Kernel, KernelWarning, resolve_kernel
@@ -32,7 +32,6 @@ from ..core.options import (
     SEED,
     SINGLE_GROUP,
     Option,
-    Options,
     anything,
     none,
     number,
@@ -121,11 +120,8 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
-class KernelMap(Options, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
     """Base of the methods that map rows by kernel values with anchors, once or several times in turn."""
-
-    # Lets a Pipeline or a search route the groups without a call to set_fit_request.
-    __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
     @abstractmethod
     def _maps(self) -> Iterable[tuple[Kernel, np.ndarray, np.ndarray, np.ndarray]]:

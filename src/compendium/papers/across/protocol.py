@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 
 from evenspan import metrics
 from evenspan.core.errors import ConfigurationError, FairError, FairWarning
@@ -304,7 +305,7 @@ class Evaluation:
         if parts.by_label is None:
             return found | dict.fromkeys(POINTS[1:], (None, "the data set has no label"))
         scores, y = discriminant(parts.by_label.project(B), T), parts.test_points.y
-        accuracy = metrics.accuracy(y, (scores > 0).astype(int))
+        accuracy = accuracy_score(y, (scores > 0).astype(int))
         return found | {"label accuracy": accuracy, "label AUC": metrics.auc(y == 1, metrics.settled(scores))}
 
     def _best(self, M: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedKFold
 
 from evenspan import metrics
@@ -94,7 +95,7 @@ def evaluate(
         }
         for probe, reader in READERS.items():
             for protocol, scores in _scores(reader, (E, train.groups), (T, test.groups)):
-                found[protocol, f"accuracy ({probe})"] = metrics.accuracy(test.groups, (scores > 0).astype(int))
+                found[protocol, f"accuracy ({probe})"] = accuracy_score(test.groups, (scores > 0).astype(int))
                 found[protocol, f"AUC ({probe})"] = metrics.auc(test.groups, scores)
         for (protocol, metric), value in found.items():
             rows += tidy({metric: float(value)}, method=name, protocol=protocol, pixel=None, **key)

@@ -9,14 +9,16 @@ import warnings
 from collections.abc import Callable, Iterator
 
 import numpy as np
+from fairlearn.metrics import demographic_parity_difference, equal_opportunity_difference
 from scipy import linalg
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 from evenspan import metrics
-from evenspan.core.errors import ConfigurationError, DataError, FairError, SurplusComponentsWarning
+from evenspan.core.errors import ConfigurationError, DataError, FairError, GroupError, SurplusComponentsWarning
 from evenspan.core.estimator import NotConvergedWarning
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction import ConvexFairPCA, StandardPCA
@@ -110,9 +112,13 @@ def evaluate_classifier(classifier: str, fitting: tuple, scoring: tuple, protoco
         if len(np.unique(fitting[1])) < 2:
             raise DataError("the labels take one value only, so there is nothing to learn.")
         prediction = CLASSIFIERS[classifier]().fit(*fitting[:2]).predict(E)
-        parity = metrics.demographic_parity_difference(prediction, groups)
-        opportunity = metrics.equal_opportunity_difference(y, prediction, groups)
-        values = 100.0 * metrics.accuracy(y, prediction), parity, opportunity
+        if len(np.unique(groups)) < 2 or len(np.unique(groups[y == 1])) < len(np.unique(groups)):
+            raise GroupError("there is one group only, or one without a label of 1: its rates do not exist.")
+        parity, opportunity = (
+            rates(y, prediction, sensitive_features=groups)
+            for rates in (demographic_parity_difference, equal_opportunity_difference)
+        )
+        values = 100.0 * accuracy_score(y, prediction), parity, opportunity
     except FairError as error:  # a class or a group is absent in this part
         reason = str(error)
     for metric, value in zip(("%Acc", "Delta_DP", "Delta_EO"), values, strict=True):

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
 
 from evenspan import metrics
 from evenspan.core.moments import GroupMoments
@@ -65,7 +66,7 @@ def kept_variance(X: np.ndarray, E: np.ndarray) -> float:
 def separability(E: np.ndarray, groups: np.ndarray) -> float:
     """Share of points whose group a logistic regression gets wrong that was fitted to these points; 0.5 is ideal."""
     probe = LogisticRegression(C=1.0, solver="newton-cholesky").fit(E, groups)
-    return 1.0 - metrics.accuracy(groups, probe.predict(E))
+    return 1.0 - accuracy_score(groups, probe.predict(E))
 
 
 def fitted_map(fitted, d: int) -> dict[str, float]:

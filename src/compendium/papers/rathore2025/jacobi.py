@@ -26,7 +26,7 @@ def jacobi_diagonalise(
 
     The criterion never rises; the path has an entry for each sweep, of O(K d^3)."""
     S = require_symmetric(matrices, "the stack of matrices", ndim=3)
-    U = start_basis(S, init, None, orthonormal=True)
+    U = start_basis(S, init)
     T = U.T @ S @ U
     floor = ROUNDING * float(np.vdot(S, S))
     path = [offdiagonal_square(T)]

@@ -14,10 +14,10 @@ from evenspan.core.errors import ConfigurationError
 from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import errors, group_matrices, losses
-from evenspan.reconstruction.jevd import orthonormal_columns
 
 from ... import paths
 from ...data import group_moments
+from .algorithm_1 import orthonormal_columns
 from .methods import order_columns
 
 #: The printed columns, and the printed metrics.

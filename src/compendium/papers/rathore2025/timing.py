@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from evenspan.core.linalg import symmetrise
-from evenspan.reconstruction.joint_diagonalisation import joint_diagonalise
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.multi_criteria import criteria_offsets
-from evenspan.reconstruction.samadi import round_by_lp, square_root_map
 
+from ..vu2022.samadi import round_by_lp, square_root_map
+from .algorithm_1 import DIAGONALISERS
 from .protocol import orthonormal
 
 
@@ -53,7 +53,7 @@ def columns_of(mode: str) -> Callable:
     """Joint diagonalisation from the pooled eigenvectors, and k of its columns; anew for every k, as printed."""
 
     def solve(S, shares, k, lap):
-        found = joint_diagonalise(S, mode, init="pooled", weights=shares)
+        found = DIAGONALISERS[mode](S, init="pooled", weights=shares)
         lap("diagonalisation")
         V = orthonormal(found.U, S, shares, k)
         lap("columns")
@@ -77,11 +77,12 @@ class Watch:
 
 def growth_steps(S: np.ndarray, mode: str, eigh: float) -> dict[str, float]:
     """Steps of the joint diagonalisation, and what one of them costs, in seconds and in eigendecompositions."""
-    found = joint_diagonalise(S, mode)
-    one, more = ({"mode": mode, "max_iter": steps, "rtol": 0.0} for steps in (1, 5))
+    diagonalise = DIAGONALISERS[mode]
+    found = diagonalise(S)
+    one, more = ({"max_iter": steps, "rtol": 0.0} for steps in (1, 5))
     # The start is an eigendecomposition too, and no step: only what is added by further steps counts.
-    added = joint_diagonalise(S, **more).n_iter - 1
-    spent = shortest(lambda: joint_diagonalise(S, **more)) - shortest(lambda: joint_diagonalise(S, **one))
+    added = diagonalise(S, **more).n_iter - 1
+    spent = shortest(lambda: diagonalise(S, **more)) - shortest(lambda: diagonalise(S, **one))
     values = {"steps": found.n_iter, "converged": float(found.status == "converged")}
     if added > 0 and spent > 0:
         values |= {"seconds per step": spent / added, "step / eigh": spent / added / eigh}

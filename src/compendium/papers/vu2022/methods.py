@@ -16,16 +16,17 @@ from evenspan.core.linalg import LARGE, span, top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.convex import ConvexAnswer, solve_convex
 from evenspan.reconstruction.disparity import DisparityFairPCA
-from evenspan.reconstruction.fantope import SplittingState, solve_fantope
+from evenspan.reconstruction.fantope import SplittingState
 from evenspan.reconstruction.group_errors import best_kept, group_matrices
 from evenspan.reconstruction.joint_range import JointRange
 from evenspan.reconstruction.min_max import solve_min_max
 from evenspan.reconstruction.robust_descent import RobustObjective, conditions, descend, ordered_pairs, radii
 from evenspan.reconstruction.robust_exact import solve_exact
-from evenspan.reconstruction.samadi import WeightsRun, correct_choice, operator_rank, run, square_root_map, truncate
 
 from ...own import Estimator, fitted
 from .protocol import Answer, Problem, Solver
+from .released_constraint import Bounded
+from .samadi import WeightsRun, correct_choice, operator_rank, run, square_root_map, truncate
 
 RESTARTS, TOLERANCE = 20, 1e-6  # relative gap to which the programs without closed form are solved
 #: Rates at which runs of multiplicative weights are checked, whichever is chosen. At the first, the smallest of the
@@ -237,7 +238,7 @@ def convex_as_published(
     exact = solve_convex(moments, k, delta=size if delta > 0 else 0.0)  # with a bound of |f| it is PCA
     if delta == 0 or size * float(np.linalg.norm(exact.V.T @ f)) <= delta**2 / norm**2:
         return exact
-    found = solve_fantope(S / norm, k, f=f, c=delta**2 / (norm**2 * size), tol=tol, state=state)
+    found = Bounded(S / norm, k, f, delta**2 / (norm**2 * size)).run(tol, 20_000, state)
     values, V = top_eigenspace(found.X, len(found.X))
     certificate = Certificate("<A, X> with the constraint as released", found.value, found.bound)
     return ConvexAnswer(found.X, V[:, :k], values, certificate, found.status, found.iterations, found.state)

@@ -14,9 +14,8 @@ import pandas as pd
 from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score
 
-from evenspan.metrics.clustering import accuracy_of
-
 from ...claim_rules import rule_file
+from .agreement import accuracy_of
 from .protocol import COUNTED, METRICS, JointCounts
 from .readings import METHODS
 

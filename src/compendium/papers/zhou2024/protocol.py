@@ -18,7 +18,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from evenspan.clustering.base_kernels import KERNEL_NAMES, base_kernel, base_kernels
 from evenspan.clustering.fair_kernel_kmeans import FairKernelKMeans
 from evenspan.clustering.fair_multiple_kernel_kmeans import FairMultipleKernelKMeans
 from evenspan.clustering.fairness_first import FairnessFirstClustering
@@ -28,11 +27,13 @@ from evenspan.clustering.weight_rule import WeightRule
 from evenspan.core.cluster_counts import balance_of, mnce_of
 from evenspan.core.errors import ConfigurationError, FairWarning
 from evenspan.core.groups import encode_groups
-from evenspan.metrics.clustering import accuracy_of, balance, encode_labels, information_of
+from evenspan.metrics.clustering import balance
 
 from ...data.clustering import ClusterData, clusterings, load_clustering, own_clustering
 from ...records import tidy
+from .agreement import accuracy_of, information_of
 from .attainable import fair_gap_of, regulariser_of
+from .base_kernels import KERNEL_NAMES, base_kernel, base_kernels
 
 METRICS = ("ACC", "NMI", "Bal", "MNCE")
 #: Our name of a data set -> the printed one.
@@ -86,10 +87,10 @@ class JointCounts:
     @classmethod
     def from_labels(cls, y, labels, sensitive_features, n_clusters: int | None = None) -> "JointCounts":
         """Count samples; with ``n_clusters`` the clusters are 0, ..., n_clusters - 1, so that empty ones count."""
-        clusters, of_cluster = encode_labels(labels, "labels")
+        clusters, of_cluster = encode_groups(labels)
         classes, of_class = np.array([None]), 0
         if y is not None:
-            classes, of_class = encode_labels(y, "y", len(of_cluster))
+            classes, of_class = encode_groups(y, len(of_cluster))
         groups, of_group = encode_groups(sensitive_features, len(of_cluster))
         if n_clusters is not None:
             clusters, of_cluster = np.arange(n_clusters), clusters[of_cluster]

@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 
 from evenspan import clustering
-from evenspan.clustering.base_kernels import base_kernel
 
 from ... import data
 from ...data import clustering_files as files
 from ...data.credit_card import EACH, credit_card_arrays
 from . import protocol
+from .base_kernels import base_kernel
 from .protocol import LINEAR, Given, MostBalanced, Problem, cached_per_problem, features, kernel
 
 #: The kernel of the fixed settings, and where a quadratic kernel stands in the stack.

@@ -12,7 +12,7 @@ programme in the eigenvalues of X.
 
 Both leave an X that need not be a projector. The operator :math:`P^* = I - (I - X)^{1/2}` stands for it: its squared
 error is linear in X. The exact methods for the same problem are :mod:`evenspan.reconstruction.min_max` and
-:mod:`evenspan.reconstruction.multi_criteria`; this file is what tables of published results are made with.
+:mod:`evenspan.reconstruction.multi_criteria`.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from ..core.errors import ConfigurationError, NotSolvedError
-from ..core.linalg import symmetrise, top_eigenspace
-from ..core.options import whole
-from .group_errors import best_kept
-from .relaxation import Relaxation, relax
+from evenspan.core.errors import NotSolvedError
+from evenspan.core.linalg import symmetrise, top_eigenspace
+from evenspan.reconstruction.group_errors import best_kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +59,6 @@ def run(
     """
     # A rate whose log-weights repeat (with period one or two) is finished: its remaining projectors are known.
     rates = np.asarray(rates, dtype=np.float64)
-    if rates.ndim != 1 or not len(rates) or not (np.isfinite(rates) & (rates > 0)).all():
-        raise ConfigurationError(f"rates={rates.tolist()!r}; needed is a sequence of positive learning rates.")
-    whole(1).require("iterations", iterations)
     matrices = np.ascontiguousarray(matrices, dtype=np.float64)
     G, d, _ = matrices.shape
     bests = best_kept(matrices, k)
@@ -142,14 +137,6 @@ def round_by_lp(matrices: np.ndarray, k: int, a: np.ndarray, X: np.ndarray) -> t
             "Standardise the data."
         )
     return np.clip(answer.x[:d], 0.0, 1.0), vectors
-
-
-def samadi(matrices: np.ndarray, k: int, a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, Relaxation]:
-    """SDP and LP (Samadi et al. 2018, Algorithm 1): fractional X, its weights l, the operator P*, the relaxation."""
-    relaxation = relax(matrices, k, a)
-    weights, vectors = round_by_lp(matrices, k, a, relaxation.X)
-    X = (vectors * weights) @ vectors.T
-    return X, weights, square_root_map(X), relaxation
 
 
 def square_root_map(X: np.ndarray) -> np.ndarray:
