@@ -1,5 +1,7 @@
 """Running sums behind the group moments: one pass over blocks of rows, merged by pairwise updates."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import sparse
 from scipy.linalg import blas
@@ -7,16 +9,23 @@ from scipy.linalg import blas
 from .errors import DataError, GroupError
 from .groups import encode_groups, label_text, positions, union_labels
 from .inputs import feature_names, in_pandas, require_memory, require_range, row_blocks
+from .options import one_of
 
 # Rows times columns that are read at once; a quarter of them, 1 MiB, stay in cache while they are multiplied.
 BLOCK_ENTRIES = 2**19
 # Share of stored entries from which blocks of sparse rows are faster multiplied as dense ones (benchmarks/sparse.py).
 DENSE = 0.08
+# Up to so many groups, and features, the indicators of the groups are multiplied along with the features.
+FEW, NARROW = 10, 512
+#: What is kept: the scatter of each group about its mean, or the total scatter of all rows about the overall mean.
+SCATTERS = one_of("group", "total")
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-def zeros(G: int, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Counts, means and scatters of G empty groups."""
-    return np.zeros(G), np.zeros((G, d)), np.zeros((G, d, d))
+def zeros(G: int, d: int, scatters: str = "group") -> Sums:
+    """Counts, means and scatters of G empty groups: a scatter for each, or with "total" one (d, d) of all rows."""
+    return np.zeros(G), np.zeros((G, d)), np.zeros((G, d, d) if scatters == "group" else (d, d))
 
 
 def merge(total, at, part) -> None:
@@ -25,33 +34,87 @@ def merge(total, at, part) -> None:
     With :math:`\delta = m_b - m_a` and :math:`n = n_a + n_b` (Chan, Golub and LeVeque 1983, eq. 2.1)
 
     .. math:: m = m_a + \tfrac{n_b}{n} \delta, \qquad S = S_a + S_b + \tfrac{n_a n_b}{n} \delta\delta^\top .
+
+    A total with one scatter is merged by the same formula, for all rows as one group; without any, by counts and means.
     """
     counts, means, scatters = total
-    for a, n_b, mean_b, scatter_b in zip(at, *part, strict=True):
+    if scatters is not None and scatters.ndim == 2:
+        (n_a, mean_a), (n_b, mean_b) = overall(counts, means), overall(*part[:2])
+        scatters += total_scatter(*part)
+        add_square(scatters, mean_b - mean_a, n_a * n_b / (n_a + n_b or 1.0))
+        scatters = None
+    for i, a in enumerate(at):
+        n_b, delta = part[0][i], part[1][i] - means[a]
         n = counts[a] + n_b
-        delta = mean_b - means[a]
-        scatters[a] += scatter_b
+        if scatters is not None:
+            scatters[a] += part[2][i]
         if counts[a] > 0:
-            # Scaled after the product, which is then symmetric to the last bit, as the stored upper triangle needs.
-            scatters[a] += (counts[a] * n_b / n) * np.outer(delta, delta)
+            if scatters is not None:
+                add_square(scatters[a], delta, counts[a] * n_b / n)
             means[a] += (n_b / n) * delta
         else:
-            means[a] = mean_b  # exactly, instead of 0 + (mean_b - 0) n_b / n_b
+            means[a] = part[1][i]  # exactly, instead of 0 + (mean_b - 0) n_b / n_b
         counts[a] = n
 
 
-class MomentAccumulator:
-    """Sums over all rows seen so far; ``add`` folds in a table, ``result`` reads the moments off.
+def overall(counts: np.ndarray, means: np.ndarray) -> tuple[float, np.ndarray]:
+    """Count and mean (d,) of all groups together; the mean of no rows is 0."""
+    n = float(counts.sum(axis=0))
+    # About the first group's mean, so that a common shift of the groups costs no digits of their differences.
+    return n, means[0] + (counts / (n or 1.0)) @ (means - means[0])
 
+
+def total_scatter(counts: np.ndarray, means: np.ndarray, scatters: np.ndarray) -> np.ndarray:
+    """The scatter (d, d) of all rows about the overall mean."""
+    if scatters.ndim == 2:
+        return scatters
+    between = np.sqrt(counts)[:, None] * (means - overall(counts, means)[1])
+    return scatters.sum(axis=0) + between.T @ between  # a symmetric rank update: symmetric to the last bit
+
+
+def squares(counts: np.ndarray, means: np.ndarray, scatters: np.ndarray) -> Sums:
+    """Counts, means and sums of squares about them (K, d), of each group or, with one scatter, of all rows."""
+    if scatters.ndim == 3:
+        return counts, means, np.einsum("gdd->gd", scatters)
+    n, mean = overall(counts, means)
+    return np.array([n]), mean[None], scatters.diagonal()[None]
+
+
+def add_square(S: np.ndarray, v: np.ndarray, weight: float) -> None:
+    """Add ``weight`` times vv' to S in place."""
+    for rows in strips(len(S)):
+        # Scaled after the product, which is then symmetric to the last bit, as the stored upper triangle needs.
+        S[rows] += weight * np.outer(v[rows], v)
+
+
+def mirror(S: np.ndarray) -> np.ndarray:
+    """S (d, d), its upper triangle copied to the lower one in place."""
+    for rows in strips(len(S)):
+        rest, corner = slice(rows.stop, None), np.triu(S[rows, rows])
+        S[rows, rows] = corner + np.triu(corner, 1).T
+        S[rest, rows] = S[rows, rest].T
+    return S
+
+
+def strips(d: int, step: int = 256) -> Iterator[slice]:
+    """The rows of a matrix, so few at a time that copies of them need no memory to speak of."""
+    return (slice(start, min(start + step, d)) for start in range(0, d, step))
+
+
+class MomentAccumulator:
+    """Sums over all rows seen so far; ``add`` folds in a table, ``result`` hands the moments over.
+
+    With ``scatters="group"`` there is a scatter for each group, with "total" one of all rows about the overall mean.
     Means are kept relative to ``origin``, a point inside the data, because differences of large nearly equal means
     would lose the digits that the pairwise update needs.
     """
 
-    def __init__(self):
+    def __init__(self, scatters: str = "group"):
+        self.scatters = SCATTERS.require("scatters", scatters)
         self.labels: np.ndarray | None = None  # (G,) sorted
         self.origin: np.ndarray | None = None  # (d,)
         self.names: tuple[str, ...] | None = None
-        self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatters (G, d, d)
+        self.total = None  # counts (G,), means about the origin (G, d), upper triangles of the scatter or scatters
 
     def add(self, X, sensitive_features, sample_weight=None) -> None:
         """Fold in the rows of X."""
@@ -71,19 +134,27 @@ class MomentAccumulator:
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            step = max(BLOCK_ENTRIES // (4 * d), d, 256)
-            space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
+            each, G = self.scatters == "group", len(self.labels)
+            step = max(BLOCK_ENTRIES // (4 * d), d, 256) if each else max(BLOCK_ENTRIES // d, 256)
+            beside = 0 if each or G > FEW or d > NARROW else G
+            space = np.empty((min(step, n), d + beside))  # once: fresh memory costs more than a pass over it
+            fold = self._add_by_group if each else self._add_together
             for start in range(0, n, step):
                 part = slice(start, min(start + step, n))
                 block, w = np.asarray(rows(part.start, part.stop)), None if weights is None else weights[part]
-                self._add_block(block, codes[part], w, space)
+                fold(block, codes[part], w, space[: len(block)])
 
     def combine(self, other: "MomentAccumulator") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""
         if other.total is None:
             return
         if self.total is None:
-            self.labels, self.origin, self.names = other.labels, other.origin, other.names
+            self.labels, self.origin, self.names, self.scatters = (
+                other.labels,
+                other.origin,
+                other.names,
+                other.scatters,
+            )
             self.total = tuple(part.copy() for part in other.total)
             return
         self._make_room(other.labels, 1, len(other.origin), other.names, None)
@@ -94,29 +165,30 @@ class MomentAccumulator:
         merge(self.total, positions(other.labels, self.labels), (counts, shifted, scatters))
 
     def result(self, X=None) -> tuple:
-        """Labels, counts, means, scatters and feature names. X, if given, is only read to explain bad entries."""
+        """Labels, counts, means, scatters and names; no sums are left. X is only read to explain bad entries."""
         if self.total is None:
             raise DataError("no batch was given; needed is at least one.")
         counts, means, scatters = self.total
         if not counts.all():
             empty = label_text(self.labels[np.flatnonzero(counts == 0)[0]])
             raise GroupError(f"group {empty!r} has total weight zero. Drop its rows or give it positive weight.")
-        require_range(counts, means + self.origin, np.einsum("gdd->gd", scatters), X, self.names)
-        whole = np.array([np.triu(S) + np.triu(S, 1).T for S in scatters])
-        return self.labels, counts.copy(), means + self.origin, whole, self.names
+        means += self.origin
+        require_range(*squares(counts, means, scatters), X, self.names)
+        for S in scatters.reshape(-1, *scatters.shape[-2:]):
+            mirror(S)
+        self.total = None
+        return self.labels, counts, means, scatters, self.names
 
     def require_finite(self, X) -> None:
         """DataError naming the columns if an entry was missing or infinite; X, the last table, is read to count."""
-        counts, means, scatters = self.total
-        squares = np.einsum("gdd->gd", scatters)  # one bad entry spoils those of its column
-        if not (np.isfinite(means).all() and np.isfinite(squares).all()):
-            require_range(counts, means + self.origin, squares, X, self.names)
+        counts, means, found = squares(*self.total)  # one bad entry spoils those of its column
+        if not (np.isfinite(means).all() and np.isfinite(found).all()):
+            require_range(counts, means + self.origin, found, X, self.names)
 
-    def _add_block(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, space: np.ndarray) -> None:
+    def _add_by_group(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, Y: np.ndarray) -> None:
         order = np.argsort(codes, kind="stable")
         place = np.empty_like(order)
         place[order] = np.arange(len(codes))
-        Y = space[: len(block)]
         Y[place] = block  # reads the block in its order, which is twice as fast as block[order]
         bounds = np.searchsorted(codes[order], np.arange(len(self.labels) + 1))
         for g in np.flatnonzero(bounds[1:] > bounds[:-1]):
@@ -155,6 +227,48 @@ class MomentAccumulator:
         means[g] += n_b / n * delta
         counts[g] = n
 
+    def _add_together(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, Y: np.ndarray) -> None:
+        r"""Fold rows of all groups into the sums, in the order in which they come.
+
+        As in ``_add_group``, with all rows as the group. Of few groups the indicators are further columns of Y, so that
+        :math:`Y^\top Y` holds their sums as well; of many they are summed by themselves.
+        """
+        counts, means, S = self.total
+        G, d = means.shape
+        new = np.bincount(codes, weights, minlength=G)
+        n_b = float(new.sum(axis=0))
+        if n_b == 0:
+            return
+        n_a, mean_a = overall(counts, means)
+        centre, n, together = self.origin + mean_a, n_a + n_b, Y.shape[1] > d
+        root = np.ones((len(Y), 1)) if weights is None else np.sqrt(weights)[:, None]
+        F = np.subtract(block, centre, out=Y[:, :d])
+        if weights is not None:
+            F *= root
+        if together:
+            np.multiply(codes[:, None] == np.arange(G), root, out=Y[:, d:])
+            P = Y.T @ Y
+            sums, within = P[d:, :d], S.diagonal() + 0.5 * P.diagonal()[:d]
+        else:
+            own = sparse.csc_array((root[:, 0], codes.astype(np.int32), np.arange(len(codes) + 1)), shape=(G, len(Y)))
+            sums, within = own @ F, S.diagonal()
+        q = sums.sum(axis=0) / n_b
+        delta = centre - self.origin - mean_a + q
+        steady = (n_b * q * q <= within).all()
+        if not steady:
+            F -= root * q
+        if together:
+            S += P[:d, :d] if steady else F.T @ F
+        else:
+            blas.dsyrk(1.0, F.T, beta=1.0, c=S.T, lower=1, overwrite_c=1)
+        if steady:
+            add_square(S, q, -n_b)
+        add_square(S, delta, n_a * n_b / n)
+        at = np.flatnonzero(new)
+        shifted = centre - self.origin + sums[at] / new[at, None]
+        means[at] += (new / (counts + new))[at, None] * (shifted - means[at])
+        counts += new
+
     def _add_sparse(self, X, codes: np.ndarray, weights: np.ndarray | None) -> None:
         r"""Fold in sparse rows: the products of their stored entries, centred afterwards.
 
@@ -185,20 +299,20 @@ class MomentAccumulator:
             S[:, full] = Y.T @ F
             S[full] = S[:, full].T
             S[np.ix_(full, full)] = F.T @ F
-            merge(self.total, [g], ([n_b], [mean - self.origin], [S]))
+            merge(self.total, [g], (np.array([n_b]), (mean - self.origin)[None], S[None]))
 
     def _make_room(self, labels: np.ndarray, n: int, d: int, names: tuple[str, ...] | None, rows) -> None:
         if self.total is None:
             # A median, because a single far-away row as the origin would cost all others their last digits.
             middle = np.median(np.asarray(rows(0, min(n, 101)), dtype=np.float64), axis=0)
             self.origin = np.where(np.isfinite(middle), middle, 0.0)
-            # The sums, and beside them the two copies in which they are read off.
+            count = len(labels) if self.scatters == "group" else 1
             require_memory(
-                8.0 * (3 * len(labels) + 2) * d**2,
+                8.0 * (count + 2) * d**2,
                 f"moments of {len(labels)} group(s) of {d:,} features",
                 "Reduce the features first, for instance by sklearn.random_projection, or take StreamingFairPCA.",
             )
-            self.labels, self.names, self.total = labels, names, zeros(len(labels), d)
+            self.labels, self.names, self.total = labels, names, zeros(len(labels), d, self.scatters)
             return
         if d != len(self.origin):
             raise DataError(f"a batch has {d} features, the batches before it had {len(self.origin)}.")
@@ -206,10 +320,10 @@ class MomentAccumulator:
             raise DataError(f"a batch has features {names[:5]}, the batches before it {self.names[:5]}.")
         merged = union_labels(self.labels, labels)
         if len(merged) > len(self.labels):
-            old, at = self.total, positions(self.labels, merged)
-            self.total = zeros(len(merged), d)
-            for new, kept in zip(self.total, old, strict=True):
-                new[at] = kept
+            (counts, means, scatters), at = self.total, positions(self.labels, merged)
+            self.total = zeros(len(merged), d, self.scatters)
+            self.total[0][at], self.total[1][at] = counts, means
+            self.total[2][at if self.scatters == "group" else ...] = scatters
             self.labels = merged
 
 

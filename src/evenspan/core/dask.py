@@ -41,18 +41,18 @@ class DaskStream(Stream):
         return self._checked(chunk.compute() for chunk in self.chunks)
 
 
-def summed_chunks(X, sensitive_features) -> MomentAccumulator:
+def summed_chunks(X, sensitive_features, scatters: str) -> MomentAccumulator:
     """The sums of all rows, merged along a tree of pairs that the order of the chunks fixes."""
     chunks, delayed = _chunks(X, sensitive_features)[0], require_package("dask.array", "scale").delayed
-    sums = [delayed(chunk_sums)(chunk) for chunk in chunks]
+    sums = [delayed(chunk_sums)(chunk, scatters) for chunk in chunks]
     while len(sums) > 1:
         sums = [delayed(merged_sums)(sums[i : i + 2]) for i in range(0, len(sums), 2)]
     return sums[0].compute()
 
 
-def chunk_sums(chunk: tuple) -> MomentAccumulator:
+def chunk_sums(chunk: tuple, scatters: str) -> MomentAccumulator:
     """The sums of one chunk, which may be empty."""
-    (X, groups), sums = chunk, MomentAccumulator()
+    (X, groups), sums = chunk, MomentAccumulator(scatters)
     if len(X):
         sums.add(X, groups)
         sums.require_finite(X)

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .accumulator import squares
 from .answer import Answer, Certificate, FairSubspace
 from .errors import (
     ComponentsError,
@@ -49,6 +50,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
 
     A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
     """
+
+    _scatters = "group"  # what the method needs of the moments; "total" where means and one scatter are enough
 
     # Made by ``fit``; each method adds its own.
     subspace_: FairSubspace
@@ -119,7 +122,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
 
     def _moments(self, X, sensitive_features, sample_weight) -> GroupMoments:
         warn_of_order(X, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return GroupMoments.from_data(X, sensitive_features, sample_weight)
+        return GroupMoments.from_data(X, sensitive_features, sample_weight, scatters=self._scatters)
 
     def _fit_moments(self, moments: GroupMoments):
         self._check_options()
@@ -127,8 +130,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
 
     def _solved(self, moments: GroupMoments, *columns) -> Answer:
         """The answer to moments of features in range, and to columns of products with the features."""
-        own = np.einsum("gdd->gd", moments.scatters)
-        require_range(moments.counts, moments.means, own, None, moments.feature_names)
+        require_range(*squares(moments.counts, moments.means, moments.kept), None, moments.feature_names)
         return self._answer(moments, *columns)
 
     def _store(self, answer: Answer, moments: GroupMoments):

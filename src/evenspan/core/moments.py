@@ -10,15 +10,15 @@ from numbers import Integral
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
-from .accumulator import MomentAccumulator, merge, zeros
+from .accumulator import MomentAccumulator, merge, overall, total_scatter, zeros
 from .errors import DataError, GroupError, ResultError
 from .groups import label_text, positions, union_labels
 from .inputs import batch_names, first_few
 from .streams import FunctionStream
 
-#: Of the files that ``save`` writes.
-FORMAT = 2
-ARRAYS = ("labels", "counts", "means", "scatters")
+#: Of the files that ``save`` writes; those of format 2 are the same, but always hold a scatter for each group.
+FORMAT = 3
+ARRAYS = ("labels", "counts", "means", "kept")
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +35,10 @@ class GroupMoments:
 
     Moments add: ``a + b`` are the moments of the two samples together, also when a group occurs in one of them only.
 
+    Methods that match means (``FairPCA``, ``LEACE``, ``StandardPCA``) need one scatter only, that of all rows about the
+    overall mean. Moments with ``scatters="total"`` hold no other: d^2 + G d numbers instead of G d^2. They can do all
+    else that moments can, and refuse to give ``scatters``.
+
     Parameters
     ----------
     labels : ndarray of shape (G,)
@@ -43,8 +47,9 @@ class GroupMoments:
         Rows per group, or the sum of their weights. A weight of 2 means the same as a row given twice.
     means : ndarray of shape (G, d)
         Group means.
-    scatters : ndarray of shape (G, d, d)
-        Sums of squares and products about the group's own mean, not divided by anything.
+    kept : ndarray of shape (G, d, d) or (d, d)
+        Sums of squares and products, not divided by anything: of each group about its own mean, or of all rows about
+        the overall mean.
     feature_names : tuple of str, optional
         Names of the d features.
 
@@ -56,7 +61,8 @@ class GroupMoments:
 
     Complexity
     ----------
-    Time O(n d^2), memory O(G d^2) and one block. Of sparse rows with s stored entries each, O(n s^2) where s is small.
+    Time O(n d^2), memory O(G d^2), or with one scatter O(d^2 + G d), and one block. Of sparse rows with s stored
+    entries each, time O(n s^2) where s is small.
 
     References
     ----------
@@ -77,14 +83,16 @@ class GroupMoments:
     labels: np.ndarray
     counts: np.ndarray
     means: np.ndarray
-    scatters: np.ndarray
+    kept: np.ndarray
     feature_names: tuple[str, ...] | None = None
 
     def __post_init__(self):
         G, d = self.means.shape
-        if self.labels.shape != (G,) or self.counts.shape != (G,) or self.scatters.shape != (G, d, d):
+        if self.labels.shape != (G,) or self.counts.shape != (G,) or self.kept.shape not in ((G, d, d), (d, d)):
             shapes = ", ".join(f"{part} {getattr(self, part).shape}" for part in ARRAYS)
-            raise DataError(f"moments do not fit together: {shapes}; needed are (G,), (G,), (G, d), (G, d, d).")
+            raise DataError(
+                f"moments do not fit together: {shapes}; needed are (G,), (G,), (G, d), (G, d, d) or (d, d)."
+            )
         if self.feature_names is not None and len(self.feature_names) != d:
             raise DataError(f"{len(self.feature_names)} feature names were given for {d} features.")
         if not np.array_equal(self.labels, np.unique(self.labels)) or not (self.counts > 0).all():
@@ -98,23 +106,24 @@ class GroupMoments:
     # -- making ---------------------------------------------------------------------------------------------------
 
     @classmethod
-    def from_data(cls, X, sensitive_features, sample_weight=None) -> "GroupMoments":
+    def from_data(cls, X, sensitive_features, sample_weight=None, *, scatters: str = "group") -> "GroupMoments":
         """Moments of a table X (n, d), which may be sparse, a memory map or a frame, read block by block.
 
-        Several columns of labels make each combination of their values a group; weights (n,) are not negative.
+        Several columns of labels make each combination of their values a group; weights (n,) are not negative. With
+        ``scatters="total"`` one scatter is kept, that of all rows, instead of one for each group.
         """
-        sums = MomentAccumulator()
+        sums = MomentAccumulator(scatters)
         sums.add(X, sensitive_features, sample_weight)
         return cls(*sums.result(X))
 
     @classmethod
-    def from_batches(cls, batches: Iterable) -> "GroupMoments":
+    def from_batches(cls, batches: Iterable, *, scatters: str = "group") -> "GroupMoments":
         """Moments of a stream, a function that makes one, or an iterable of batches, in one pass.
 
         A batch is ``(X, sensitive_features)`` or, outside of a ``Stream``, ``(X, sensitive_features, sample_weight)``.
         """
         batches = FunctionStream(batches) if callable(batches) else batches
-        sums, named = MomentAccumulator(), None
+        sums, named = MomentAccumulator(scatters), None
         for number, batch in enumerate(batches, 1):
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
                 raise DataError(f"batch {number} is a {type(batch).__name__}; needed is (X, groups[, weights]).")
@@ -125,14 +134,14 @@ class GroupMoments:
         return cls(*sums.result())
 
     @classmethod
-    def from_dask(cls, X, sensitive_features) -> "GroupMoments":
+    def from_dask(cls, X, sensitive_features, *, scatters: str = "group") -> "GroupMoments":
         """Moments of a Dask array or data frame, and labels or names of columns, as in ``DaskStream``.
 
-        They are summed where the chunks lie, by the current cluster: G d^2 numbers travel for each chunk, never rows.
+        They are summed where the chunks lie, by the current cluster: scatters travel for each chunk, never rows.
         """
         from .dask import summed_chunks
 
-        return cls(*summed_chunks(X, sensitive_features).result())
+        return cls(*summed_chunks(X, sensitive_features, scatters).result())
 
     def __add__(self, other: "GroupMoments") -> "GroupMoments":
         if not isinstance(other, GroupMoments):
@@ -142,9 +151,9 @@ class GroupMoments:
             seen = f"{self.d} and {other.d}, {_some(self)} and {_some(other)}"
             raise DataError(f"moments of different features cannot be added: {seen}. Select the same on both sides.")
         labels = union_labels(self.labels, other.labels)
-        total = zeros(len(labels), self.d)
+        total = zeros(len(labels), self.d, "group" if self.kept.ndim == other.kept.ndim == 3 else "total")
         for part in (self, other):
-            merge(total, positions(part.labels, labels), (part.counts, part.means, part.scatters))
+            merge(total, positions(part.labels, labels), (part.counts, part.means, part.kept))
         return GroupMoments(labels, *total, names)
 
     # -- reading --------------------------------------------------------------------------------------------------
@@ -164,21 +173,35 @@ class GroupMoments:
         """Number of rows (sum of weights) over all groups."""
         return float(self.counts.sum(axis=0))
 
+    @property
+    def scatters(self) -> np.ndarray:
+        """Sums of squares and products of each group about its own mean, shape (G, d, d)."""
+        if self.kept.ndim == 2:
+            raise DataError(
+                f"these moments of {self.G} group(s) hold one scatter, that of all rows together; needed is one for "
+                'each group. Keep them: scatters="group", the default, where the moments are made from the data.'
+            )
+        return self.kept
+
     @cached_property
     def mean(self) -> np.ndarray:
         """Mean over all rows, shape (d,)."""
-        # About the first group's mean, so that a common shift of the groups costs no digits of their differences.
-        return _frozen(self.means[0] + (self.counts / self.n) @ (self.means - self.means[0]))
+        return _frozen(overall(self.counts, self.means)[1])
 
     @cached_property
     def scatter(self) -> np.ndarray:
         """Sum of squares and products about the overall mean, shape (d, d)."""
-        return _frozen(self.scatters.sum(axis=0) + _weighted_products(self.means - self.mean, self.counts))
+        return _frozen(total_scatter(self.counts, self.means, self.kept))
 
     @property
     def second_moment(self) -> np.ndarray:
         """Sum of squares and products about zero, ``X.T @ X`` of the rows, shape (d, d)."""
-        return self.scatters.sum(axis=0) + _weighted_products(self.means, self.counts)
+        return self.scatter + self.n * np.outer(self.mean, self.mean)
+
+    @property
+    def size(self) -> float:
+        """Root of the sum of all squares, the Frobenius norm of the rows."""
+        return float(np.sqrt(np.trace(self.scatter) + self.n * self.mean @ self.mean))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -199,6 +222,10 @@ class GroupMoments:
 
     # -- changing: each returns new moments -----------------------------------------------------------------------
 
+    def total(self) -> "GroupMoments":
+        """The same groups with one scatter, that of all rows about the overall mean."""
+        return GroupMoments(self.labels, self.counts, self.means, self.scatter, self.feature_names)
+
     def pooled(self) -> "GroupMoments":
         """The moments of all rows as one group, labelled ``all``."""
         counts, labels = np.array([self.n]), np.array(["all"])
@@ -213,9 +240,9 @@ class GroupMoments:
         one = len(attributes) == 1
         values = self.labels[attributes[0]] if one else repack_fields(self.labels[list(attributes)])
         labels, at = np.unique(values, return_inverse=True)
-        total = zeros(len(labels), self.d)
-        merge(total, at, (self.counts, self.means, self.scatters))
-        return GroupMoments(labels, *total, self.feature_names)
+        counts, means, kept = zeros(len(labels), self.d, "group" if (each := self.kept.ndim == 3) else "total")
+        merge((counts, means, kept if each else None), at, (self.counts, self.means, self.kept))
+        return GroupMoments(labels, counts, means, kept if each else self.kept, self.feature_names)
 
     def cells(self) -> "GroupMoments":
         """The same groups with plain text labels: combinations of several attributes become groups of one."""
@@ -223,26 +250,27 @@ class GroupMoments:
             return self
         texts = np.array([label_text(label) for label in self.labels])
         o = np.argsort(texts, kind="stable")
-        return GroupMoments(texts[o], self.counts[o], self.means[o], self.scatters[o], self.feature_names)
+        kept = self.kept[o] if self.kept.ndim == 3 else self.kept
+        return GroupMoments(texts[o], self.counts[o], self.means[o], kept, self.feature_names)
 
     def select(self, features) -> "GroupMoments":
         """The moments of some features, given by position or name, in the order given."""
         index = [self.position(feature) for feature in features]
         names = tuple(self.feature_names[j] for j in index) if self.feature_names else None
-        return GroupMoments(self.labels, self.counts, self.means[:, index], self.scatters[:, index][:, :, index], names)
+        return GroupMoments(self.labels, self.counts, self.means[:, index], self.kept[..., index, :][..., index], names)
 
     def project(self, V: np.ndarray, *, offset: np.ndarray | None = None) -> "GroupMoments":
         """The moments of ``(x - offset) @ V`` for V of shape (d, k): what a linear map does to every group."""
         centred = self.means if offset is None else self.means - offset
-        scatters = V.T @ self.scatters @ V
-        return GroupMoments(self.labels, self.counts, centred @ V, 0.5 * (scatters + scatters.transpose(0, 2, 1)))
+        kept = V.T @ self.kept @ V
+        return GroupMoments(self.labels, self.counts, centred @ V, 0.5 * (kept + kept.swapaxes(-1, -2)))
 
     def standardised(self, reference: "GroupMoments | None" = None) -> "GroupMoments":
         """The moments in units of the mean and population standard deviation of ``reference``, or of their own."""
         reference = self if reference is None else reference
         scale = reference.scale()
-        means, scatters = (self.means - reference.mean) / scale, self.scatters / np.outer(scale, scale)
-        return GroupMoments(self.labels, self.counts, means, scatters, self.feature_names)
+        means, kept = (self.means - reference.mean) / scale, self.kept / np.outer(scale, scale)
+        return GroupMoments(self.labels, self.counts, means, kept, self.feature_names)
 
     def scale(self) -> np.ndarray:
         """Population standard deviation of every feature over all rows; 1 where a feature is constant."""
@@ -263,7 +291,7 @@ class GroupMoments:
                 attributes=np.array(attributes, dtype=str),
                 counts=self.counts,
                 means=self.means,
-                scatters=self.scatters[:, *np.triu_indices(self.d)],
+                scatters=self.kept[..., *np.triu_indices(self.d)],
                 feature_names=np.array(self.feature_names or (), dtype=str),
                 **{f"labels.{i}": column for i, column in enumerate(columns)},
             )
@@ -273,19 +301,19 @@ class GroupMoments:
         """Read what ``save`` wrote; a file that is missing, damaged or of another kind is a ``ResultError``."""
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                if arrays["version"] != FORMAT:
-                    raise ValueError(f"it has format {arrays['version']}; this evenspan reads format {FORMAT}")
+                if arrays["version"] not in (2, FORMAT):
+                    raise ValueError(f"it has format {arrays['version']}; this evenspan reads formats 2 and {FORMAT}")
                 names, means, triangles = arrays["attributes"].tolist(), arrays["means"], arrays["scatters"]
                 columns = [arrays[f"labels.{i}"] for i in range(len(names) or 1)]
                 labels = columns[0]
                 if names:
                     fields = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
                     labels = np.array(list(zip(*columns, strict=True)), dtype=fields)
-                G, d = means.shape
+                d = means.shape[1]
                 above, below = np.triu_indices(d)
-                scatters = np.zeros((G, d, d))
-                scatters[:, above, below] = scatters[:, below, above] = triangles
-                return cls(labels, arrays["counts"], means, scatters, tuple(arrays["feature_names"].tolist()) or None)
+                kept = np.zeros((*triangles.shape[:-1], d, d))
+                kept[..., above, below] = kept[..., below, above] = triangles
+                return cls(labels, arrays["counts"], means, kept, tuple(arrays["feature_names"].tolist()) or None)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
 
@@ -294,11 +322,6 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     """The array, which everybody who asks for it shares, made read-only."""
     array.flags.writeable = False
     return array
-
-
-def _weighted_products(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    scaled = np.sqrt(weights)[:, None] * rows
-    return scaled.T @ scaled  # one symmetric rank update: symmetric to the last bit
 
 
 def _some(moments: GroupMoments) -> str:

@@ -82,6 +82,8 @@ class StandardPCA(SubspaceEstimator):
     center: str = option(one_of("overall", "none"), default="overall")
     standardize: bool = option(flag(), default=False)
 
+    _scatters = "total"
+
     def fit(self, X, y=None, *, sensitive_features=None, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         groups = np.full(X.shape[0], "all") if sensitive_features is None else sensitive_features

@@ -122,7 +122,7 @@ class FairPCA(SubspaceEstimator):
 
     Complexity
     ----------
-    O(n d^2 + d^3) time, as PCA; O(G d^2) memory beyond the data.
+    O(n d^2 + d^3) time, as PCA; O(d^2 + G d) memory beyond the data, with ``match="covariance"`` O(G d^2).
 
     References
     ----------
@@ -153,6 +153,10 @@ class FairPCA(SubspaceEstimator):
     numeric_attributes: Collection = option(QUANTITIES, default=())
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
+    @property
+    def _scatters(self) -> str:
+        return "group" if self.match == "covariance" else "total"
+
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         self._check_options()
@@ -182,7 +186,7 @@ class FairPCA(SubspaceEstimator):
             mean, scale = moments.mean, moments.scale()
             groups, quantities = groups.standardised(), quantities / scale[:, None]
         S = groups.scatter if self.center == "overall" else groups.second_moment
-        size = float(np.sqrt(np.trace(groups.second_moment)))
+        size = groups.size
 
         constraints = np.hstack([mean_constraints(groups), quantities])
         R = fair_basis(constraints, size)

@@ -38,9 +38,11 @@ def make_eraser(S: np.ndarray, C: np.ndarray, kept: np.ndarray | None = None) ->
     if r == 0:
         return np.zeros((d, 0)), np.zeros((d, 0))
     tol = d * np.finfo(float).eps * float(np.diag(S).max(axis=0))
-    factor, pivots, rank, _ = linalg.lapack.dpstrf(S, lower=1, tol=tol)
+    factor, pivots, rank, _ = linalg.lapack.dpstrf(S.T, lower=1, tol=tol)
     order = pivots - 1
-    L = np.tril(factor)[:, :rank]  # rows in the order of the pivots
+    for j in range(1, d):
+        factor[:j, j] = 0.0
+    L = factor[:, :rank]  # rows in the order of the pivots; no copy, as d may be large
     Y = linalg.solve_triangular(L[:rank], C[order[:rank]], lower=True, check_finite=False)
     U, _ = np.linalg.qr(Y)
     A = U
@@ -133,9 +135,9 @@ class LEACE(SubspaceEstimator):
 
     Complexity
     ----------
-    O(n d^2) for the moments; then a Cholesky factor of order d, and for n_components one eigendecomposition and its
-    check. ``transform`` needs O(n d r) or O(n d k) time, and the model O(d (r + k)) memory. Sparse points come out
-    dense unless n_components is given.
+    O(n d^2) time and O(d^2 + G d) memory for the moments; then a Cholesky factor of order d beside them, and for
+    n_components one eigendecomposition and its check. ``transform`` needs O(n d r) or O(n d k) time, and the model
+    O(d (r + k)) memory. Sparse points come out dense unless n_components is given.
 
     References
     ----------
@@ -160,6 +162,8 @@ class LEACE(SubspaceEstimator):
     numeric_attributes: Collection = option(QUANTITIES, default=())
     on_single_group: str = option(SINGLE_GROUP, default="raise")
 
+    _scatters = "total"
+
     def fit(self, X, y=None, *, sensitive_features, sample_weight=None) -> Self:
         X = self._table(X, reset=True)
         self._check_options()
@@ -181,15 +185,18 @@ class LEACE(SubspaceEstimator):
         groups = moments.cells() if self.attributes == "intersection" else moments
         if not len(self.numeric_attributes):
             require_groups(groups.labels, self.on_single_group, "there is nothing for LEACE to erase")
-        d, S, size = groups.d, groups.scatter / groups.n, float(np.sqrt(np.trace(groups.second_moment)))
+        d, n, size = groups.d, groups.n, groups.size
         C = mean_constraints(groups)
         C = span(C if quantities is None else np.hstack([C, quantities]), atol=1e-12 * size)
         B = None if kept is None else span(kept, atol=1e-12 * size)
-        F, G = make_eraser(S, C, B)
-        FY = F @ (S @ G).T
-        erased = symmetrise(S - FY - FY.T + FY @ G @ F.T) * (groups.n / max(groups.n - 1.0, 1.0))
-        V, variances, certificate = np.eye(d), np.diag(erased), _certify(F, G, S, C, B)
+        F, G = make_eraser(groups.scatter, C, B)
+        F, G = F / np.sqrt(n), G * np.sqrt(n)  # as of the covariance S, of which there is no copy beside the factor
+        S = groups.scatter / n
+        Y, certificate = S @ G, _certify(F, G, S, C, B)
+        V, variances = np.zeros((d, 0)), np.diag(S) - 2.0 * (F * Y).sum(axis=1) + (F @ (Y.T @ G) * F).sum(axis=1)
         if self.n_components is not None:
+            FY = F @ Y.T
+            erased = symmetrise(S - FY - FY.T + FY @ G @ F.T)
             certificate = replace(certificate, scope="last step")  # the erasure, before axes are chosen
             k = require_components(self.n_components, d - C.shape[1], d, f" less {C.shape[1]} erased")
             _, V = top_eigenspace(erased, k)
@@ -200,7 +207,7 @@ class LEACE(SubspaceEstimator):
             "proj_right_": np.ascontiguousarray(G.T),
             "rank_removed_": C.shape[1],
             "displacement_": subspace.certificate.primal,
-            "explained_variance_": np.maximum(variances, 0.0),
+            "explained_variance_": np.maximum(variances, 0.0) * (n / max(n - 1.0, 1.0)),
         }
         return Answer(subspace, learnt)
 
