@@ -179,8 +179,8 @@ def test_what_is_left_is_reported_and_what_is_refused_is_said():
         assert not model.converged_
         assert model.score_ > model.majority_share_
     for options, error, words in (
-        ({"k": 14}, ComponentsError, "at most 13 are possible"),
-        ({"k": 12, "max_iter": 4}, ComponentsError, r"at most \d+ are possible.*erased in \d iteration"),
+        ({"k": 14}, ComponentsError, "at most 13: there are 14"),
+        ({"k": 12, "max_iter": 4}, ComponentsError, r"at most \d+: there are .* erased in \d iteration"),
         ({"method": RLACE, "rank": 14}, ComponentsError, "rank=14; needed is at most 13"),
         ({"classifier": KNeighborsClassifier()}, ConfigurationError, "has no coef_ after fitting"),
     ):

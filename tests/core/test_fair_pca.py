@@ -227,7 +227,7 @@ def test_what_is_no_gap_is_not_removed_and_what_was_removed_does_not_come_back()
 
 def test_what_is_refused_is_said():
     for options, error, words in (
-        ({"k": 4, "m": 3}, ComponentsError, "at most 3 are possible: 7 dimension"),
+        ({"k": 4, "m": 3}, ComponentsError, "at most 3: there are 7 dimension"),
         ({"m": 7}, ComponentsError, "at most 6"),
         ({"m": -1}, ConfigurationError, "n_gap_directions=-1"),
         ({"groups": np.where(np.arange(220) == 0, "alone", "other")}, GroupError, "'alone' has 1 row"),

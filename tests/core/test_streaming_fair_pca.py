@@ -285,7 +285,7 @@ def test_what_is_refused_is_said():
         with pytest.raises(error, match=words):
             streamed(stream, **options)
     for options, error, words in (
-        ({"k": 6}, ComponentsError, "at most 5 are possible: 8 dimension(s) less 3 removed"),
+        ({"k": 6}, ComponentsError, "at most 5: there are 8 dimension(s) less 3 removed"),
         ({"k": 9, "constraint": "vanilla"}, ComponentsError, "at most 8"),
         ({"center": "mean"}, ConfigurationError, "center='mean'"),
         ({"n_blocks": (1, 2, 3)}, ConfigurationError, "n_blocks=(1, 2, 3)"),

@@ -87,7 +87,7 @@ def _seeds(value: Any) -> bool:
         return False
 
 
-#: Of many methods: how many clusters, dimensions of a kernel or components, ...
+#: Of many methods: how many clusters, dimensions of a kernel or of a stream, or components, ...
 CLUSTERS = DIMENSIONS = replace(whole(1), error=ComponentsError)
 COMPONENTS = DIMENSIONS | none("as many as there can be")
 #: ... what is compared where there are several attributes, what happens where there is one group, which columns of the

@@ -15,7 +15,7 @@ from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
 from ..core.options import (
     ATTRIBUTES,
-    COMPONENTS,
+    DIMENSIONS,
     SEED,
     SINGLE_GROUP,
     Option,
@@ -222,7 +222,7 @@ class StreamingFairPCA(SubspaceEstimator):
     True
     """
 
-    n_components: int | None = option(COMPONENTS, default=2)
+    n_components: int = option(DIMENSIONS, default=2)
     n_gap_directions: int = option(whole(0), default=2)
     _: KW_ONLY
     constraint: str = option(CONSTRAINT, default="all")
