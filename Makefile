@@ -92,6 +92,7 @@ lint: env
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/pyright --level error --pythonpath $(BIN)/python tests/core/typed/right.py
 
 # Always for 3.11, the oldest supported version: newer releases of some packages refuse it.
 lock: env

@@ -75,15 +75,15 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         StreamingFairPCA,
     )
     from .saving import load, save
+else:
 
-
-def __getattr__(name: str):
-    # On first use: the command line and every worker start without waiting for scikit-learn.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'evenspan' has no attribute {name!r}; it has {', '.join(__all__)}")
-    value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str):
+        # On first use: the command line and every worker start without waiting for scikit-learn.
+        if name not in _HOMES:
+            raise AttributeError(f"module 'evenspan' has no attribute {name!r}; it has {', '.join(__all__)}")
+        value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -67,7 +67,7 @@ def save(estimator, path) -> None:
         np.savez(file, header=np.array(json.dumps(header)), **{f"a{i}": array for i, array in enumerate(arrays)})
 
 
-def load(path):
+def load(path) -> BaseEstimator:
     """Read a fitted estimator or pipeline that ``save`` wrote.
 
     Parameters

@@ -5,6 +5,9 @@ import pytest
 
 from .samples import Sample, draw, two_attributes
 
+#: Read by a type checker, and never run.
+collect_ignore = ["typed"]
+
 
 @pytest.fixture
 def sample() -> Sample:
