@@ -17,7 +17,7 @@ BLOCK_ENTRIES = 2**19
 DENSE = 0.08
 # Up to so many features, products are faster formed by themselves than added to the sums in place.
 NARROW = 512
-# Up to so many groups, their sums are faster formed one after the other.
+# Up to so many groups, their sums are faster formed one after the other, by as many threads as there are.
 FEW = 3
 #: What is kept: the scatter of each group about its mean, or the total scatter of all rows about the overall mean.
 SCATTERS = one_of("group", "total")
@@ -136,13 +136,10 @@ class MomentAccumulator:
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            if self.scatters == "group":
-                fold, step = self._add_by_group, max(BLOCK_ENTRIES // (4 * d), d, 256)
-                first = step
-            else:
-                fold, step, first = self._add_together, max(2 * BLOCK_ENTRIES // d, 256), 256
+            each = self.scatters == "group"
+            step = max(BLOCK_ENTRIES // (4 * d), d, 256) if each else max(2 * BLOCK_ENTRIES // d, 256)
+            fold, start, size = (self._add_by_group, 0, step) if each else (self._add_together, 0, 256)
             space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
-            start, size = 0, first
             while start < n:
                 part = slice(start, min(start + size, n))
                 block, w = np.asarray(rows(part.start, part.stop)), None if weights is None else weights[part]
@@ -154,12 +151,8 @@ class MomentAccumulator:
         if other.total is None:
             return
         if self.total is None:
-            self.labels, self.origin, self.names, self.scatters = (
-                other.labels,
-                other.origin,
-                other.names,
-                other.scatters,
-            )
+            self.labels, self.origin, self.names = other.labels, other.origin, other.names
+            self.scatters = other.scatters
             self.total = tuple(part.copy() for part in other.total)
             return
         self._make_room(other.labels, 1, len(other.origin), other.names, None)
