@@ -160,11 +160,8 @@ def test_many_groups_and_features_take_the_same_sums(monkeypatch):
     expected = GroupMoments.from_data(X, groups).total()
     monkeypatch.setattr(accumulator, "NARROW", 5)
     assert_same(GroupMoments.from_data(X, groups, scatters="total"), expected, rtol=1e-13)
-    assert_same(
-        GroupMoments.from_data(X - 2.0, groups % 2, scatters="total").pooled(),
-        GroupMoments.from_data(X - 2.0, ["all"] * 700).total().pooled(),
-        rtol=1e-13,
-    )
+    about_zero = GroupMoments.from_data(X - 2.0, groups).total()
+    assert_same(GroupMoments.from_data(X - 2.0, groups, scatters="total"), about_zero, rtol=1e-13)
 
 
 def test_what_moments_can_do_those_with_one_scatter_can(crossed, tmp_path):
@@ -174,7 +171,8 @@ def test_what_moments_can_do_those_with_one_scatter_can(crossed, tmp_path):
     V = np.linalg.qr(np.random.default_rng(0).normal(size=(each.d, 2)))[0]
     for change in (
         lambda m: m.marginal("attribute1"), lambda m: m.cells(), lambda m: m.select(["x2", 0]),
-        lambda m: m.standardised(), lambda m: m.project(V, offset=m.mean), lambda m: m.pooled().total(), lambda m: m + m, lambda m: each + m,
+        lambda m: m.project(V, offset=m.mean), lambda m: m.standardised(), lambda m: m.pooled().total(),
+        lambda m: m + m, lambda m: each + m,
     ):  # fmt: skip
         assert_same(change(one), change(each).total(), rtol=1e-12)
     assert_same(one + each, (each + each).total(), rtol=1e-12)

@@ -78,7 +78,8 @@ def squares(counts: np.ndarray, means: np.ndarray, scatters: np.ndarray) -> Sums
     """Counts, means and sums of squares about them (K, d), of each group or, with one scatter, of all rows."""
     if scatters.ndim == 3:
         return counts, means, np.einsum("gdd->gd", scatters)
-    n, mean = overall(counts, means)
+    with np.errstate(invalid="ignore"):  # what is not finite is found by who asks
+        n, mean = overall(counts, means)
     return np.array([n]), mean[None], scatters.diagonal()[None]
 
 
