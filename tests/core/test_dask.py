@@ -48,6 +48,10 @@ def test_moments_and_batches_are_those_of_the_whole_table(way, sample):
     X, groups = WAYS[way](sample)
     rows = frame(sample)[NAMES] if hasattr(X, "columns") else sample.X
     assert_close(GroupMoments.from_dask(X, groups), GroupMoments.from_data(rows, sample.groups))
+    together = GroupMoments.from_dask(X, groups, scatters="total")
+    np.testing.assert_allclose(
+        together.kept, GroupMoments.from_data(rows, sample.groups).scatter, rtol=1e-12, atol=1e-10
+    )
     stream = DaskStream(X, groups)
     assert (stream.n_features, stream.feature_names) == (6, tuple(NAMES) if hasattr(X, "columns") else None)
     for _ in range(2):

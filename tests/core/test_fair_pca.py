@@ -9,7 +9,7 @@ from scipy.linalg import null_space
 from scipy.stats import ortho_group
 
 from evenspan import LEACE, FairKernelPCA, FairPCA, GroupMoments, NullItOutPCA, StandardPCA
-from evenspan.core.errors import ComponentsError, ConfigurationError, GroupError, SingleGroupWarning
+from evenspan.core.errors import ComponentsError, ConfigurationError, DataError, GroupError, SingleGroupWarning
 from evenspan.representation.null_it_out import balancing_directions, gap_eigenspace, nullified_basis
 
 from .samples import Sample, angle, draw, group_gap, size
@@ -70,6 +70,20 @@ def test_algorithm_1_as_printed_and_no_feasible_projection_keeps_more(s, center)
     for i in range(60):
         A, _ = np.linalg.qr((best if i % 2 else 0 * best) + 10.0 ** -(i % 8) * rng.normal(size=best.shape))
         assert np.trace((R @ A).T @ S @ (R @ A)) <= along.sum(axis=0) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_one_scatter_is_enough_where_only_means_are_matched(options):
+    columns = pd.DataFrame({"group": THREE.groups, "other": np.arange(380) % 2})
+    one, each = (GroupMoments.from_data(THREE.X, columns, scatters=kept) for kept in ("total", "group"))
+    if "match" in options:
+        with pytest.raises(DataError, match=r"hold one scatter.*scatters=\"group\""):
+            FairPCA(1, covariance_fraction=0.2, **options).fit_moments(one)
+        return
+    for tell in ({}, {"attributes": "intersection", "on_single_group": "warn"}, {"tradeoff": 0.5}):
+        fits = [FairPCA(1, **options, **tell).fit_moments(moments) for moments in (one, each)]
+        assert same(*fits, limit=1e-7)
+        assert fits[0].certificate_.primal == pytest.approx(fits[1].certificate_.primal, rel=1e-12)
 
 
 def test_the_certificate_notices_a_basis_that_is_not_fair(monkeypatch):

@@ -8,6 +8,7 @@ from evenspan import LEACE, FairPCA, GroupMoments, StandardPCA
 from evenspan.core.errors import ConfigurationError, DataError
 from evenspan.representation.leace import _certify, make_eraser
 
+from .memory import peak_of
 from .samples import Sample, angle, draw, group_gap, size
 
 RNG = np.random.default_rng(3)
@@ -148,3 +149,21 @@ def test_what_is_refused_is_said():
     ):  # fmt: skip
         with pytest.raises(error, match=words):
             call()
+
+
+def test_many_groups_need_no_scatter_each():
+    rng, d, G = np.random.default_rng(0), 300, 60
+    groups = rng.integers(0, G, 4000)
+    X = rng.normal(size=(4000, d)) + 0.3 * rng.normal(size=(G, d))[groups]
+    batches = [(X[a : a + 400], groups[a : a + 400]) for a in range(0, 4000, 400)]
+
+    def erase():
+        return LEACE().fit_moments(GroupMoments.from_batches(batches, scatters="total"))
+
+    (peak, eraser), (whole, fitted) = peak_of(erase), peak_of(lambda: LEACE().fit(X, sensitive_features=groups))
+    assert peak < 6 * 8 * d**2
+    assert whole < 0.4 * 8 * G * d**2
+    each = LEACE().fit_moments(GroupMoments.from_data(X, groups))
+    for one in (eraser, fitted):
+        np.testing.assert_allclose(one.erasure_, each.erasure_, atol=1e-12)
+        assert one.displacement_ == pytest.approx(each.displacement_, rel=1e-12)

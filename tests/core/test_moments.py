@@ -10,23 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy import sparse
 
-from evenspan import GroupMoments
+from evenspan import GroupMoments, MinMaxFairPCA
 from evenspan.core import accumulator
-from evenspan.core.errors import DataError, FeatureTypeError, GroupError, ResultError
+from evenspan.core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError, ResultError
 
 from .memory import peak_of
 from .samples import draw, two_attributes
 
-FIELDS = ("labels", "counts", "means", "scatters")
+FIELDS = ("labels", "counts", "means", "kept")
 
 
-def in_batches(X, groups, size=37):
-    return GroupMoments.from_batches((X[a : a + size], groups[a : a + size]) for a in range(0, len(X), size))
+def in_batches(X, groups, size=37, **kept):
+    return GroupMoments.from_batches(((X[a : a + size], groups[a : a + size]) for a in range(0, len(X), size)), **kept)
 
 
-def in_parts(X, groups, size=101):
-    parts = [GroupMoments.from_data(X[a : a + size], groups[a : a + size]) for a in range(0, len(X), size)]
+def in_parts(X, groups, size=101, **kept):
+    parts = [GroupMoments.from_data(X[a : a + size], groups[a : a + size], **kept) for a in range(0, len(X), size)]
     return sum(parts[1:], start=parts[0])
 
 
@@ -40,7 +41,8 @@ def assert_same(a: GroupMoments, b: GroupMoments, rtol=1e-12):
     assert a.feature_names == b.feature_names
     np.testing.assert_allclose(a.counts, b.counts, rtol=rtol)
     np.testing.assert_allclose(a.means, b.means, rtol=rtol, atol=rtol * np.abs(b.means).max())
-    for S, T in zip(a.scatters, b.scatters, strict=True):
+    assert a.kept.shape == b.kept.shape
+    for S, T in zip(a.kept.reshape(-1, a.d, a.d), b.kept.reshape(-1, b.d, b.d), strict=True):
         np.testing.assert_allclose(S, T, rtol=rtol, atol=rtol * max(np.abs(T).max(), np.abs(b.means).max() ** 2))
 
 
@@ -86,7 +88,15 @@ def test_no_order_of_the_rows_costs_digits(order, shift, weighted):
     X = X + shift
     weights = np.tile([1.0, 2.0, 1.0], len(X))[: len(X)] if weighted else np.ones(len(X))
     parts = [(X[a : a + 7], groups[a : a + 7], weights[a : a + 7]) for a in range(0, len(X), 7)]
-    moments = GroupMoments.from_batches(parts if weighted else [part[:2] for part in parts])
+    parts = parts if weighted else [part[:2] for part in parts]
+    moments, together = GroupMoments.from_batches(parts), GroupMoments.from_batches(parts, scatters="total")
+    np.testing.assert_array_equal(together.counts, moments.counts)
+    np.testing.assert_allclose(together.means, moments.means, rtol=2.0**-51, atol=1e-12)
+    repeated = np.repeat(X, weights.astype(int), axis=0)
+    for i, j in itertools.product(range(4), repeat=2):
+        bound = np.sqrt(together.scatter[i, i] * together.scatter[j, j])
+        scatter = exact(repeated[:, i], repeated[:, j])[1]
+        assert abs(float(Fraction(together.scatter[i, j]) - scatter)) <= 1e-13 * bound
     for g, label in enumerate(moments.labels):
         rows = np.repeat(X[groups == label], weights[groups == label].astype(int), axis=0)
         for i, j in itertools.product(range(4), repeat=2):
@@ -121,6 +131,69 @@ def test_memory_stays_far_below_a_copy(kind):
     table = {"F": np.asfortranarray(X), "frame": pd.DataFrame(X), "float32": X.astype(np.float32)}[kind]
     peak, _ = peak_of(lambda: GroupMoments.from_data(table, groups))
     assert peak < 0.5 * X.nbytes
+
+
+# -- one scatter for all groups -----------------------------------------------------------------------------------
+
+
+@every_way
+@pytest.mark.parametrize("shift", [0.0, 0.1, 30.0], ids=lambda shift: f"shift {shift}")
+@pytest.mark.parametrize("block", [None, 1], ids=["one block", "many blocks"])
+def test_one_scatter_is_that_of_all_rows(make, shift, block, sample, crossed, monkeypatch):
+    if block:
+        monkeypatch.setattr(accumulator, "BLOCK_ENTRIES", block)
+    for X, groups in ((sample.X + shift, sample.groups), crossed):
+        before, whole = X.copy(), GroupMoments.from_data(X, groups)
+        together = make(X, groups, scatters="total")
+        assert_same(together, whole.total(), rtol=1e-13)
+        np.testing.assert_array_equal(together.scatter, together.scatter.T)
+        np.testing.assert_array_equal(X, before)
+        weights = np.random.default_rng(0).integers(0, 3, len(X))
+        for table in (X, X.astype(np.float32), pd.DataFrame(X), sparse.csr_array(X * (X - shift > 1.0))):
+            one, each = (GroupMoments.from_data(table, groups, weights, scatters=kept) for kept in ("total", "group"))
+            assert_same(one, each.total(), rtol=1e-13)
+
+
+def test_many_groups_and_features_take_the_same_sums(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(700, 30)) + 2.0, rng.integers(0, 40, 700)
+    expected = GroupMoments.from_data(X, groups).total()
+    monkeypatch.setattr(accumulator, "NARROW", 5)
+    assert_same(GroupMoments.from_data(X, groups, scatters="total"), expected, rtol=1e-13)
+    about_zero = GroupMoments.from_data(X - 2.0, groups).total()
+    assert_same(GroupMoments.from_data(X - 2.0, groups, scatters="total"), about_zero, rtol=1e-13)
+
+
+def test_what_moments_can_do_those_with_one_scatter_can(crossed, tmp_path):
+    X, groups = crossed
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    each, one = (GroupMoments.from_data(frame, groups, scatters=kept) for kept in ("group", "total"))
+    V = np.linalg.qr(np.random.default_rng(0).normal(size=(each.d, 2)))[0]
+    for change in (
+        lambda m: m.marginal("attribute1"), lambda m: m.cells(), lambda m: m.select(["x2", 0]),
+        lambda m: m.project(V, offset=m.mean), lambda m: m.standardised(), lambda m: m.pooled().total(),
+        lambda m: m + m, lambda m: each + m,
+    ):  # fmt: skip
+        assert_same(change(one), change(each).total(), rtol=1e-12)
+    assert_same(one + each, (each + each).total(), rtol=1e-12)
+    for name in ("mean", "scatter", "second_moment"):
+        np.testing.assert_allclose(getattr(one, name), getattr(each, name), rtol=1e-12, atol=1e-9)
+    assert one.size == pytest.approx(np.linalg.norm(X), rel=1e-12)
+    one.save(tmp_path / "file")
+    loaded = GroupMoments.load(tmp_path / "file")
+    assert all(np.array_equal(getattr(loaded, field), getattr(one, field)) for field in FIELDS)
+
+
+def test_one_scatter_gives_no_group_its_own():
+    X = np.arange(24.0).reshape(8, 3) % 7
+    moments = GroupMoments.from_data(X, list("aabbccab"), scatters="total")
+    for ask in (lambda: moments.scatters, lambda: MinMaxFairPCA(1).fit_moments(moments)):
+        with pytest.raises(
+            DataError, match=r'3 group\(s\) hold one scatter.*; needed is one for each.*scatters="group"'
+        ):
+            ask()
+    with pytest.raises(ConfigurationError, match=r"scatters='each'; needed is 'group' or 'total'"):
+        GroupMoments.from_data(X, list("aabbccab"), scatters="each")
 
 
 # -- labels -------------------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ from .options import one_of
 BLOCK_ENTRIES = 2**19
 # Share of stored entries from which blocks of sparse rows are faster multiplied as dense ones (benchmarks/sparse.py).
 DENSE = 0.08
-# Up to so many groups, and features, the indicators of the groups are multiplied along with the features.
-FEW, NARROW = 10, 512
+# Up to so many features, products are faster formed by themselves than added to the sums in place.
+NARROW = 512
+# Up to so many groups, their sums are faster formed one after the other, by as many threads as there are.
+FEW = 3
 #: What is kept: the scatter of each group about its mean, or the total scatter of all rows about the overall mean.
 SCATTERS = one_of("group", "total")
 
@@ -76,7 +78,8 @@ def squares(counts: np.ndarray, means: np.ndarray, scatters: np.ndarray) -> Sums
     """Counts, means and sums of squares about them (K, d), of each group or, with one scatter, of all rows."""
     if scatters.ndim == 3:
         return counts, means, np.einsum("gdd->gd", scatters)
-    n, mean = overall(counts, means)
+    with np.errstate(invalid="ignore"):  # what is not finite is found by who asks
+        n, mean = overall(counts, means)
     return np.array([n]), mean[None], scatters.diagonal()[None]
 
 
@@ -134,27 +137,23 @@ class MomentAccumulator:
             if sparse.issparse(X) and X.nnz < DENSE * n * d:
                 self._add_sparse(X.tocsr(), codes, weights)
                 return
-            each, G = self.scatters == "group", len(self.labels)
-            step = max(BLOCK_ENTRIES // (4 * d), d, 256) if each else max(BLOCK_ENTRIES // d, 256)
-            beside = 0 if each or G > FEW or d > NARROW else G
-            space = np.empty((min(step, n), d + beside))  # once: fresh memory costs more than a pass over it
-            fold = self._add_by_group if each else self._add_together
-            for start in range(0, n, step):
-                part = slice(start, min(start + step, n))
+            each = self.scatters == "group"
+            step = max(BLOCK_ENTRIES // (4 * d), d, 256) if each else max(2 * BLOCK_ENTRIES // d, 256)
+            fold, start, size = (self._add_by_group, 0, step) if each else (self._add_together, 0, 256)
+            space = np.empty((min(step, n), d))  # once, because fresh memory costs more than a pass over it
+            while start < n:
+                part = slice(start, min(start + size, n))
                 block, w = np.asarray(rows(part.start, part.stop)), None if weights is None else weights[part]
                 fold(block, codes[part], w, space[: len(block)])
+                start, size = part.stop, min(2 * size, step)  # few rows tell where the centre of the next lies
 
     def combine(self, other: "MomentAccumulator") -> None:
         """Fold in the sums over other rows, whose origin may be another point."""
         if other.total is None:
             return
         if self.total is None:
-            self.labels, self.origin, self.names, self.scatters = (
-                other.labels,
-                other.origin,
-                other.names,
-                other.scatters,
-            )
+            self.labels, self.origin, self.names = other.labels, other.origin, other.names
+            self.scatters = other.scatters
             self.total = tuple(part.copy() for part in other.total)
             return
         self._make_room(other.labels, 1, len(other.origin), other.names, None)
@@ -230,40 +229,39 @@ class MomentAccumulator:
     def _add_together(self, block: np.ndarray, codes: np.ndarray, weights: np.ndarray | None, Y: np.ndarray) -> None:
         r"""Fold rows of all groups into the sums, in the order in which they come.
 
-        As in ``_add_group``, with all rows as the group. Of few groups the indicators are further columns of Y, so that
-        :math:`Y^\top Y` holds their sums as well; of many they are summed by themselves.
+        As in ``_add_group``, with all rows as the group; their centre c is 0 while no feature has a mean larger than
+        its standard deviation, and such rows need no copy.
         """
         counts, means, S = self.total
-        G, d = means.shape
-        new = np.bincount(codes, weights, minlength=G)
+        new = np.bincount(codes, weights, minlength=len(counts))
         n_b = float(new.sum(axis=0))
         if n_b == 0:
             return
         n_a, mean_a = overall(counts, means)
-        centre, n, together = self.origin + mean_a, n_a + n_b, Y.shape[1] > d
-        root = np.ones((len(Y), 1)) if weights is None else np.sqrt(weights)[:, None]
-        F = np.subtract(block, centre, out=Y[:, :d])
-        if weights is not None:
-            F *= root
-        if together:
-            np.multiply(codes[:, None] == np.arange(G), root, out=Y[:, d:])
-            P = Y.T @ Y
-            sums, within = P[d:, :d], S.diagonal() + 0.5 * P.diagonal()[:d]
+        centre, n = self.origin + mean_a, n_a + n_b
+        if (max(n_a, n_b) * centre**2 <= S.diagonal()).all() and weights is None and block.dtype == np.float64:
+            centre, Y, root = np.zeros_like(centre), block, np.ones(len(Y))
         else:
-            own = sparse.csc_array((root[:, 0], codes.astype(np.int32), np.arange(len(codes) + 1)), shape=(G, len(Y)))
-            sums, within = own @ F, S.diagonal()
+            np.subtract(block, centre, out=Y)
+            root = np.ones(len(Y)) if weights is None else np.sqrt(weights)
+            if weights is not None:
+                Y *= root[:, None]
+        if len(counts) <= FEW:
+            sums = np.array([np.where(codes == g, root, 0.0) @ Y for g in range(len(counts))])
+        else:
+            bounds = np.arange(len(codes) + 1)
+            sums = sparse.csc_array((root, codes.astype(np.int32), bounds), shape=(len(counts), len(Y))) @ Y
         q = sums.sum(axis=0) / n_b
         delta = centre - self.origin - mean_a + q
-        steady = (n_b * q * q <= within).all()
-        if not steady:
-            F -= root * q
-        if together:
-            S += P[:d, :d] if steady else F.T @ F
-        else:
-            blas.dsyrk(1.0, F.T, beta=1.0, c=S.T, lower=1, overwrite_c=1)
-        if steady:
+        if (n_b * q**2 <= S.diagonal()).all():
             add_square(S, q, -n_b)
+        else:
+            Y = Y - root[:, None] * q
         add_square(S, delta, n_a * n_b / n)
+        if S.shape[0] <= NARROW:
+            S += Y.T @ Y
+        else:
+            blas.dsyrk(1.0, Y.T, beta=1.0, c=S.T, lower=1, overwrite_c=1)
         at = np.flatnonzero(new)
         shifted = centre - self.origin + sums[at] / new[at, None]
         means[at] += (new / (counts + new))[at, None] * (shifted - means[at])
