@@ -3,7 +3,6 @@
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import evenspan
@@ -39,9 +38,7 @@ reveal_type(evenspan.JEVDPCA(2, max_iter=50).fit(X, sensitive_features=sex))
 reveal_type(evenspan.RobustFairPCA(2, solver="subgradient", n_init=3, random_state=None).fit(X, sensitive_features=sex))
 reveal_type(evenspan.OutlierRobustFairPCA(2, standardize=True).fit(X, sensitive_features=sex))
 reveal_type(evenspan.DisparityFairPCA(2, constrained=True).fit(X, sensitive_features=sex))
-reveal_type(
-    evenspan.ConvexFairPCA(2, delta=0.1, mu=0.01, covariance=True, combine="sum").fit(X, sensitive_features=sex)
-)
+reveal_type(evenspan.ConvexFairPCA(mu=0.01, covariance=True, combine="sum").fit(X, sensitive_features=sex))
 reveal_type(evenspan.SparseFairPCA(2, penalty=0.5).fit(X, sensitive_features=sex))
 reveal_type(FairKernelKMeans(3).fit(X, sensitive_features=sex))
 reveal_type(FairKernelKMeans(3, 2, kernel="precomputed").fit(X @ X.T, sensitive_features=sex))
@@ -113,4 +110,3 @@ reveal_type(evenspan.JointRangeDisplay.from_estimator({"fair": fair}, moments=mo
 reveal_type(evenspan.audit(people, sensitive=["sex"], concern="errors", k=[2, 3]))
 reveal_type(evenspan.audit_example().pipeline())
 reveal_type(evenspan.audit("people.csv", sensitive="sex").write("audit"))
-reveal_type(clone(fair))
