@@ -1,5 +1,6 @@
 """One voice: what every estimator says to the same mistake, and of which kind its error or warning is."""
 
+import inspect
 import warnings
 from dataclasses import fields
 
@@ -90,6 +91,51 @@ def test_components_have_an_order_and_none_stands_for_as_many_as_there_can_be():
                 assert (np.diff(model.explained_variance_) <= 1e-9 * model.explained_variance_[0]).all(), name
                 most = fit(make(name, None), wide, groups)
                 assert len(most.explained_variance_) >= wide.shape[1] - (11 if name == "INLP" else 5), name
+
+
+def test_weights_are_frequencies_whose_unit_does_not_matter():
+    """Only radii and differences of covariances know how many rows there are."""
+    w, known = np.random.default_rng(1).integers(1, 4, len(X)).astype(float), []
+    for name in TRANSFORMERS:
+        if "sample_weight" not in inspect.signature(ALL[name].fit).parameters:
+            continue
+        known.append(name)
+        groups = GROUPS if name not in {*TWO_GROUPS, "NullItOutPCA"} else GROUPS == "azure"
+        twice, *others = (
+            make(name).fit(rows, sensitive_features=labels, sample_weight=weights)
+            for rows, labels, weights in (
+                (np.repeat(X, w.astype(int), axis=0), np.repeat(groups, w.astype(int)), None),
+                (X, groups, w), (X, groups, w / w.sum()), (X, groups, 1e9 * w),
+            )
+        )  # fmt: skip
+        scores = np.abs(twice.transform(X))
+        for model, n in zip(others, (w.sum(), np.inf, np.inf), strict=True):
+            rtol = 0.02 if name in ("RobustFairPCA", "NullItOutPCA") and n == np.inf else 1e-7
+            np.testing.assert_allclose(np.abs(model.transform(X)), scores, rtol=rtol, atol=rtol, err_msg=name)
+            if hasattr(model, "explained_variance_"):
+                ratio = (1.0 if n == np.inf else n / (n - 1)) / (w.sum() / (w.sum() - 1))
+                variances = ratio * twice.explained_variance_
+                np.testing.assert_allclose(model.explained_variance_, variances, rtol=rtol, err_msg=name)
+    assert {"FairPCA", "LEACE", "MinMaxFairPCA", "FairKernelPCA", "NullItOutPCA"} <= {*known}
+    with pytest.raises(GroupError, match=r"has 0\.2 sample"):
+        make("MinMaxFairPCA").fit(X, sensitive_features=np.arange(len(X)) == 3, sample_weight=0.2 * np.ones(len(X)))
+
+
+def test_single_precision_is_given_back_and_never_computed_in():
+    for name in TRANSFORMERS:
+        groups = GROUPS if name not in {*TWO_GROUPS, "NullItOutPCA"} else GROUPS == "azure"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            single, double, whole = (
+                fit(make(name), table, groups)
+                for table in (X.astype(np.float32), X.astype(np.float32).astype(float), (8 * X).astype(np.int64))
+            )
+        found = single.transform(X)
+        assert [one.transform(X).dtype for one in (single, double, whole)] == [np.float32, np.float64, np.float64], name
+        if hasattr(single, "inverse_transform"):
+            assert single.inverse_transform(found).dtype == np.float32, name
+        if name != "StreamingFairPCA":  # whose blocks of single numbers stay single
+            np.testing.assert_array_equal(found, double.transform(X).astype(np.float32), err_msg=name)
 
 
 def test_iterations_say_whether_they_converged():

@@ -30,7 +30,7 @@ from .inputs import (
     warn_caller,
     warn_of_order,
 )
-from .moments import GroupMoments
+from .moments import GroupMoments, degrees
 from .options import COMPONENTS, Options
 
 
@@ -45,7 +45,27 @@ class FairEstimator(Options, BaseEstimator):
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012
 
 
-class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
+class FairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
+    """Base of those that give coordinates: in double precision, or single where ``fit`` saw nothing else."""
+
+    dtype_: str = "float64"
+
+    def _seen(self, X):
+        """X, which ``fit`` sees; all sums are in double precision."""
+        kinds = {*X.dtypes} if is_frame(X) else {X.dtype}
+        self.dtype_ = "float32" if kinds == {np.dtype(np.float32)} else "float64"
+        return X
+
+    def _given(self, T: np.ndarray) -> np.ndarray:
+        return T.astype(self.dtype_, copy=False)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+class SubspaceEstimator(FairTransformer):
     """Base of the linear estimators: ``fit`` reduces X to group moments, ``fit_moments`` does the rest.
 
     A method lists its options and implements ``_answer(moments) -> Answer``. Rows and moments give the same answer.
@@ -114,7 +134,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
         return self._fit_moments(moments)
 
     def _set_features(self, d: int, names) -> None:
-        self.n_features_in_ = d
+        self.n_features_in_, self.dtype_ = d, "float64"
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -145,9 +165,8 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
         self.group_counts_ = moments.counts
         seen = moments if self.subspace_.scale is None else moments.standardised()
         total = seen.scatter
-        degrees = max(moments.n - 1.0, 1.0)
-        variances = np.einsum("dk,dk->k", self.subspace_.V, total @ self.subspace_.V) / degrees
-        overall = float(np.trace(total)) / degrees
+        variances = np.einsum("dk,dk->k", self.subspace_.V, total @ self.subspace_.V) / degrees(moments.n)
+        overall = float(np.trace(total) / degrees(moments.n))
         self.explained_variance_ = np.maximum(variances, 0.0)
         self.explained_variance_ratio_ = self.explained_variance_ / overall if overall > 0 else np.zeros_like(variances)
         self._warn_surplus(overall)
@@ -175,7 +194,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
         ndarray of shape (n, k)
         """
         check_is_fitted(self)
-        return self.subspace_.apply(self._finite_table(X))
+        return self._given(self.subspace_.apply(self._finite_table(X)))
 
     def inverse_transform(self, T) -> np.ndarray:
         """The points of the subspace with the coordinates T.
@@ -189,7 +208,7 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
         -------
         ndarray of shape (n, d)
         """
-        return self.subspace_.restore(self._coordinates(T)[:, : len(self.components_)])
+        return self._given(self.subspace_.restore(self._coordinates(T)[:, : len(self.components_)]))
 
     def _coordinates(self, T) -> np.ndarray:
         check_is_fitted(self)
@@ -206,10 +225,11 @@ class SubspaceEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairE
         """X to be fitted to: missing and infinite entries are found in the moments, without a pass over X."""
         X = in_pandas(X)
         if not is_frame(X):
-            return self._finite_table(X, reset=reset, ensure_all_finite=False)
+            X = self._finite_table(X, reset=reset, ensure_all_finite=False)
+            return self._seen(X) if reset else X
         require_numeric_columns(X)
         validated(self, X, reset=reset, skip_check_array=True)  # a data frame is read block by block later
-        return X
+        return self._seen(X) if reset else X
 
     def _finite_table(self, X, *, reset: bool = False, **checks):
         """X as a NumPy array or, where the method takes it, a sparse matrix of rows."""

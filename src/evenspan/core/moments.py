@@ -44,7 +44,8 @@ class GroupMoments:
     labels : ndarray of shape (G,)
         Sorted group labels. A structured dtype has one field per attribute.
     counts : ndarray of shape (G,)
-        Rows per group, or the sum of their weights. A weight of 2 means the same as a row given twice.
+        Rows per group, or the sum of their weights. A weight of 2 means the same as a row given twice. Variances have
+        the divisor n - 1, or n where all weights sum to at most 1.
     means : ndarray of shape (G, d)
         Group means.
     kept : ndarray of shape (G, d, d) or (d, d)
@@ -203,6 +204,17 @@ class GroupMoments:
         """Root of the sum of all squares, the Frobenius norm of the rows."""
         return float(np.sqrt(np.trace(self.scatter) + self.n * self.mean @ self.mean))
 
+    def require_pairs(self, what: str) -> None:
+        """GroupError unless every group has two rows: a weight of at least 2, or a scatter."""
+        if (self.counts >= 2).all():
+            return
+        own, whole = np.trace(self.scatters, axis1=1, axis2=2) / self.counts, np.trace(self.scatter) / self.n
+        for g in np.flatnonzero((self.counts < 2) & (own <= 1e-20 * whole)):
+            raise GroupError(
+                f"group {label_text(self.labels[g])!r} has {self.counts[g]:g} sample(s); its {what} needs at least 2. "
+                "Merge it with another group, or drop it."
+            )
+
     @property
     def attributes(self) -> tuple[str, ...]:
         """Names of the attributes that make up the labels; ``("group",)`` when there is one."""
@@ -316,6 +328,11 @@ class GroupMoments:
                 return cls(labels, arrays["counts"], means, kept, tuple(arrays["feature_names"].tolist()) or None)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
             raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
+
+
+def degrees(counts: np.ndarray | float) -> np.ndarray:
+    """What sums of squares are divided by for a variance: n - 1, or n where weights sum to at most 1."""
+    return np.where(np.asarray(counts) > 1.0, counts - 1.0, counts)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist, pdist
 from ..core.errors import DataError
 from ..core.groups import encode_groups
 from ..core.inputs import in_pandas
-from ..core.moments import GroupMoments
+from ..core.moments import GroupMoments, degrees
 
 # Kernel values are summed over blocks of this many rows, which stay in cache; no n x n matrix is held.
 BLOCK_ROWS = 512
@@ -29,10 +29,9 @@ def mean_gap(moments: GroupMoments, V: np.ndarray | None = None) -> float:
 
 def covariance_gap(moments: GroupMoments, V: np.ndarray | None = None) -> float:
     """Largest spectral norm of the difference of two group covariances (divisor n_g - 1), after projection on V."""
-    if (moments.counts < 2).any():
-        raise DataError("a group has fewer than 2 rows, so it has no covariance. Merge or drop it.")
+    moments.require_pairs("covariance")
     projected = moments if V is None else moments.project(V)
-    covariances = projected.scatters / (projected.counts - 1.0)[:, None, None]
+    covariances = projected.scatters / degrees(projected.counts)[:, None, None]
     return max((float(np.linalg.norm(A - B, ord=2)) for A, B in combinations(covariances, 2)), default=0.0)
 
 

@@ -132,12 +132,7 @@ def require_several_groups(moments: GroupMoments, method: str) -> None:
             f"{method} got one group only ({label_text(moments.labels[0])!r}, {moments.counts[0]:g} sample(s)); it "
             "balances at least two. Pass the group of every row, or use StandardPCA."
         )
-    for label, count in zip(moments.labels, moments.counts, strict=True):
-        if count < 2:
-            raise GroupError(
-                f"group {label_text(label)!r} has {count:g} sample(s); its second moment needs at least 2 to say "
-                "anything. Merge it with another group or drop it."
-            )
+    moments.require_pairs("second moment")
 
 
 def require_two_groups(moments: GroupMoments, method: str, instead: str) -> None:

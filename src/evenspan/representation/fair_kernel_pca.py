@@ -10,14 +10,13 @@ from typing import Self
 import numpy as np
 from scipy.linalg import lapack
 from scipy.sparse.linalg import ArpackError
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.accumulator import row_weights
 from ..core.answer import Certificate
 from ..core.errors import ConfigurationError, DataError
-from ..core.estimator import FairEstimator, numeric_table
+from ..core.estimator import FairTransformer, numeric_table
 from ..core.groups import encode_groups
 from ..core.inputs import require_generator, require_memory, warn_caller
 from ..core.kernels import Kernel, KernelWarning, resolve_kernel
@@ -120,7 +119,7 @@ def kernel_coordinates(K: np.ndarray) -> np.ndarray:
     return vectors[:, kept] / np.sqrt(values[kept])
 
 
-class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
+class KernelMap(FairTransformer):
     """Base of the methods that map rows by kernel values with anchors, once or several times in turn."""
 
     @abstractmethod
@@ -140,7 +139,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator
         ndarray of shape (n, k), or (n, 2k) where there is a ``tradeoff``
         """
         check_is_fitted(self)
-        return self._mapped(numeric_table(self, X, dtype=np.float64, order="C", reset=False))
+        return self._given(self._mapped(numeric_table(self, X, dtype=np.float64, order="C", reset=False)))
 
     def _mapped(self, T: np.ndarray) -> np.ndarray:
         for kernel, anchors, A, offset in self._maps():
@@ -268,7 +267,7 @@ class FairKernelPCA(KernelMap):
         """
         self._check_options()
         rng = require_generator(self.random_state)
-        X = numeric_table(self, X, dtype=np.float64, order="C")
+        X = self._seen(numeric_table(self, X, order="C")).astype(np.float64, copy=False)
         n = len(X)
         if isinstance(self.kernel, str) and self.kernel == "precomputed" and X.shape != (n, n):
             raise DataError(

@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.answer import Answer, FairSubspace
-from ..core.errors import ConfigurationError, GroupError
+from ..core.errors import ConfigurationError
 from ..core.estimator import SubspaceEstimator, require_components
-from ..core.groups import label_text
 from ..core.inputs import warn_of_order
 from ..core.linalg import smallest_eigenspace, symmetrise
-from ..core.moments import GroupMoments
+from ..core.moments import GroupMoments, degrees
 from ..core.options import (
     ATTRIBUTES,
     COMPONENTS,
@@ -51,11 +50,9 @@ def covariance_disagreement(moments: GroupMoments, R: np.ndarray) -> np.ndarray:
     matrices = []
     for attribute in moments.attributes:
         groups = moments.marginal(attribute)
-        for label in groups.labels[groups.counts < 2]:
-            raise GroupError(
-                f"group {label_text(label)!r} has less than 2 rows, and no covariance. Merge or drop the group."
-            )
-        covariances = [symmetrise(R.T @ S @ R) / (n - 1.0) for S, n in zip(groups.scatters, groups.counts, strict=True)]
+        groups.require_pairs("covariance")
+        sizes = degrees(groups.counts)
+        covariances = [symmetrise(R.T @ S @ R) / n for S, n in zip(groups.scatters, sizes, strict=True)]
         if len(moments.attributes) == 1 and groups.G == 2:
             return covariances[0] - covariances[1]
         centre = sum(covariances) / groups.G
@@ -214,8 +211,8 @@ class FairPCA(SubspaceEstimator):
         X = self._finite_table(X)
         fair = self.subspace_.apply(X)
         if self.standard_subspace_ is None:
-            return fair
-        return np.hstack([fair, self.tradeoff * self.standard_subspace_.apply(X)])
+            return self._given(fair)
+        return self._given(np.hstack([fair, self.tradeoff * self.standard_subspace_.apply(X)]))
 
     @property
     def _n_features_out(self) -> int:

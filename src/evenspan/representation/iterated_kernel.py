@@ -110,7 +110,7 @@ class IteratedKernelErasure(KernelMap):
         """
         self._check_options()
         rng = require_generator(self.random_state)
-        T = numeric_table(self, X, dtype=np.float64, order="C", ensure_min_samples=2)
+        T = self._seen(numeric_table(self, X, order="C", ensure_min_samples=2)).astype(np.float64, copy=False)
         scaler = StandardScaler().fit(T)
         self.mean_, self.scale_ = scaler.mean_, scaler.scale_
         T = (T - self.mean_) / self.scale_

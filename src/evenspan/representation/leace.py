@@ -13,7 +13,7 @@ from ..core.errors import ConfigurationError, DataError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.inputs import warn_of_order
 from ..core.linalg import span, symmetrise, top_eigenspace
-from ..core.moments import GroupMoments
+from ..core.moments import GroupMoments, degrees
 from ..core.options import ATTRIBUTES, COMPONENTS, QUANTITIES, SINGLE_GROUP, none, one_of, option, parameterised
 from .constraints import (
     mean_constraints,
@@ -207,7 +207,7 @@ class LEACE(SubspaceEstimator):
             "proj_right_": np.ascontiguousarray(G.T),
             "rank_removed_": C.shape[1],
             "displacement_": subspace.certificate.primal,
-            "explained_variance_": np.maximum(variances, 0.0) * (n / max(n - 1.0, 1.0)),
+            "explained_variance_": np.maximum(variances, 0.0) * (n / degrees(n)),
         }
         return Answer(subspace, learnt)
 
@@ -217,7 +217,7 @@ class LEACE(SubspaceEstimator):
         self.axes_ = None if self.n_components is None else answer.subspace.V
         self.mean_, self.certificate_ = answer.subspace.mean, answer.subspace.certificate
         self.group_labels_, self.group_counts_ = moments.labels, moments.counts
-        overall = float(np.trace(moments.scatter)) / max(moments.n - 1.0, 1.0)
+        overall = float(np.trace(moments.scatter) / degrees(moments.n))
         whole = overall if overall > 0 else np.inf
         self.explained_variance_ratio_ = self.explained_variance_ / whole
         if self.axes_ is not None:
@@ -250,15 +250,15 @@ class LEACE(SubspaceEstimator):
         check_is_fitted(self)
         X = self._finite_table(X)
         if self.axes_ is not None:
-            return affine(X, self.components_.T, self.mean_)
+            return self._given(affine(X, self.components_.T, self.mean_))
         X = X.toarray() if sparse.issparse(X) else X  # what is erased is taken from every entry
         erased = affine(X, self.proj_right_.T, self.mean_) @ self.proj_left_.T
-        return np.subtract(X, erased, out=erased)
+        return self._given(np.subtract(X, erased, out=erased))
 
     def inverse_transform(self, T) -> np.ndarray:
         if self.axes_ is not None:
             return super().inverse_transform(T)
-        return self._coordinates(T)
+        return self._given(self._coordinates(T))
 
 
 def _certify(F, G, S: np.ndarray, C: np.ndarray, kept: np.ndarray | None) -> Certificate:

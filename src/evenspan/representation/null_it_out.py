@@ -7,11 +7,11 @@ import numpy as np
 from scipy import linalg
 
 from ..core.answer import Answer, Certificate, FairSubspace
-from ..core.errors import ComponentsError, GroupError
+from ..core.errors import ComponentsError
 from ..core.estimator import SubspaceEstimator, require_components
 from ..core.groups import label_text
 from ..core.linalg import complement, span, symmetrise
-from ..core.moments import GroupMoments
+from ..core.moments import GroupMoments, degrees
 from ..core.options import ATTRIBUTES, COMPONENTS, SINGLE_GROUP, one_of, option, parameterised, whole
 from .constraints import best_inside, require_groups
 
@@ -53,15 +53,12 @@ def group_gap(moments: GroupMoments, contrast: Contrast, gap: str, point: np.nda
     matrices, means = [], []
     for chosen in (contrast.inside, contrast.outside):
         part = (moments.labels[chosen], moments.counts[chosen], moments.means[chosen], moments.scatters[chosen])
-        pooled = GroupMoments(*part).pooled()
-        count, mean, scatter = pooled.counts[0], pooled.means[0], pooled.scatters[0]
+        whole = GroupMoments(*part)
+        count, mean, scatter = whole.n, whole.mean, whole.scatter
         if gap == "covariance":
-            if count < 2:
-                raise GroupError(
-                    f"{contrast.name}: group {label_text(moments.labels[chosen][0])!r} has {count:g} row(s); "
-                    "covariances need at least 2. Merge or drop the group, or use gap='second_moment'."
-                )
-            matrices.append(scatter / (count - 1.0))
+            if whole.G == 1:
+                whole.require_pairs("covariance")
+            matrices.append(scatter / degrees(count))
         else:
             matrices.append(scatter / count + np.outer(mean - point, mean - point))
         means.append(mean)
