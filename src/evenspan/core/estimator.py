@@ -30,6 +30,7 @@ from .inputs import (
     warn_caller,
     warn_of_order,
 )
+from .linalg import one_thread
 from .moments import GroupMoments, degrees
 from .options import COMPONENTS, Options
 
@@ -146,12 +147,13 @@ class SubspaceEstimator(FairTransformer):
 
     def _fit_moments(self, moments: GroupMoments):
         self._check_options()
-        return self._store(self._solved(moments), moments)
+        return self._solved(moments)
 
-    def _solved(self, moments: GroupMoments, *columns) -> Answer:
-        """The answer to moments of features in range, and to columns of products with the features."""
+    def _solved(self, moments: GroupMoments, *columns):
+        """Store the answer to moments of features in range, and to columns of products with the features."""
         require_range(*squares(moments.counts, moments.means, moments.kept), None, moments.feature_names)
-        return self._answer(moments, *columns)
+        with one_thread(moments.d):
+            return self._store(self._answer(moments, *columns), moments)
 
     def _store(self, answer: Answer, moments: GroupMoments):
         """Make what the answer learnt, and how much variance it keeps, attributes of the estimator."""

@@ -2,11 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
+from threadpoolctl import ThreadpoolController
 
 from .errors import DataError
 
@@ -18,8 +20,21 @@ LONGEST = 30
 RESIDUAL = 1e-7
 #: Up to so many rows a matrix that is known by its products is decomposed whole.
 DENSE = 600
+#: Up to this order matrices are faster decomposed by one thread: NumPy and SciPy have threads of their own each, and
+#: those of the one wait in a loop while the other works.
+ALONE = 1024
 #: Whether Lanczos steps go on from an invariant space by a generator that they are given: from SciPy 1.17.
 SEEDED = "rng" in inspect.signature(eigsh).parameters
+
+
+def one_thread(d: int) -> AbstractContextManager:
+    """In this block one thread works on matrices of order d, if that is faster."""
+    return _threads().limit(limits=1) if d <= ALONE else nullcontext()
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def signs_of(E: np.ndarray) -> np.ndarray:

@@ -165,7 +165,7 @@ class FairPCA(SubspaceEstimator):
                 y, self.positive_label, groups, X.shape[0], self.attributes, sample_weight
             )
         moments = self._moments(X, groups, weights)
-        return self._store(self._solved(moments, quantity_constraints(X, quantities, weights)), moments)
+        return self._solved(moments, quantity_constraints(X, quantities, weights))
 
     def _answer(self, moments: GroupMoments, quantities: np.ndarray | None = None) -> Answer:
         require_center(self)

@@ -172,7 +172,7 @@ class LEACE(SubspaceEstimator):
         warn_of_order(X, y=y if self.keep else None)
         target = target_columns(y, self.keep, X.shape[0])
         parts = (quantity_constraints(X, part, sample_weight) for part in (quantities, target))
-        return self._store(self._solved(moments, *parts), moments)
+        return self._solved(moments, *parts)
 
     def _answer(
         self, moments: GroupMoments, quantities: np.ndarray | None = None, kept: np.ndarray | None = None
