@@ -244,7 +244,7 @@ def test_what_is_refused_is_said():
         ({"k": 4, "m": 3}, ComponentsError, "at most 3: there are 7 dimension"),
         ({"m": 7}, ComponentsError, "at most 6"),
         ({"m": -1}, ConfigurationError, "n_gap_directions=-1"),
-        ({"groups": np.where(np.arange(220) == 0, "alone", "other")}, GroupError, "'alone' has 1 row"),
+        ({"groups": np.where(np.arange(220) == 0, "alone", "other")}, GroupError, "'alone' has 1 sample"),
     ):
         with pytest.raises(error, match=words):
             nulled(**options)

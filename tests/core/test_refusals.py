@@ -31,7 +31,7 @@ REFUSALS = {
     "one value of an attribute": ({"groups": AGED[["colour", "town"]]}, GroupError, ["'town'", "one group only ('x'"]),
     "a group of one": ({"match": "covariance", "covariance_fraction": 0.4,
                         "groups": np.where(np.arange(380) == 5, "solo", GROUPS)}, GroupError,
-                       ["'solo'", "less than 2 rows", "Merge or drop"]),
+                       ["'solo'", "needs at least 2", "Merge it"]),
     "match": ({"match": "variance"}, ConfigurationError, ["match='variance'", "'mean' or 'covariance'"]),
     "trade-off": ({"tradeoff": 1.5}, ConfigurationError, ["tradeoff=1.5", "of at least 0 and at most 1, or None"]),
     "no target": (EO, DataError, ["equal_opportunity", "needs the target", "fit(X, y, sensitive_features=...)"]),

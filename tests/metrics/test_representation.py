@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evenspan import GroupMoments, metrics
-from evenspan.core.errors import DataError
+from evenspan.core.errors import FairError
 from evenspan.metrics import representation
 
 
@@ -53,7 +53,7 @@ def test_the_median_bandwidth_and_what_is_refused():
         ("all points are equal", lambda: metrics.median_bandwidth(np.zeros((4, 2)))),
         ("at least 2", lambda: metrics.median_bandwidth(np.zeros((1, 2)))),
         ("one group only", lambda: metrics.mmd2(np.eye(3), np.zeros(3), 1.0)),
-        ("fewer than 2 rows", lambda: metrics.covariance_gap(GroupMoments.from_data(np.eye(3), [0, 0, 1]))),
+        ("needs at least 2", lambda: metrics.covariance_gap(GroupMoments.from_data(np.eye(3), [0, 0, 1]))),
     ]:
-        with pytest.raises(DataError, match=match):
+        with pytest.raises(FairError, match=match):
             call()

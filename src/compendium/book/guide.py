@@ -1,5 +1,6 @@
 """The guide: what each method takes and answers, found by trying it on one small sample, and messages that it gives."""
 
+import inspect
 import re
 import sys
 import textwrap
@@ -25,13 +26,14 @@ from evenspan.core.errors import ConfigurationError, ExecutionError, FairWarning
 from evenspan.core.estimator import PointsEstimator
 from evenspan.methods import METHODS
 from evenspan.reconstruction import OutlierRobustFairPCA, SparseFairPCA
-from evenspan.representation import FairKernelPCA, IteratedKernelErasure
+from evenspan.representation import FairKernelPCA, IteratedKernelErasure, MMDFairPCA
 
 from ..papers.across import tables as across_tables
 
 KERNEL_MEANS, SHARES, LENGTHS = "means, kernel", "shares in clusters", "lengths kept"
 ANY, TWO = "any number", "two"
-MOMENTS, ROWS = "moments", "rows"
+MOMENTS, ROWS, BATCHES = "moments", "rows", "batches"
+EACH, EITHER, COMBINED = "each", "each, or combined", "combined"
 #: The words of certificates (``evenspan.Certificate.scope``), of no certificate, and of a closed one.
 WHOLE, BOUND, STEP, NONE, MET = "whole problem", "bound", "last step", "none", "certified optimal"
 #: Methods outside of the linear comparison, with what they make alike.
@@ -92,7 +94,7 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
     with warnings.catch_warnings():
         for category in (FairWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
-        fitted, groups, refusal = make().fit(X, sensitive_features=two), ANY, ""
+        fitted, groups, refusal = make().fit(X.astype(np.float32), sensitive_features=two), ANY, ""
         certificate, more = getattr(fitted, "certificate_", None), None
         try:
             more = getattr(make().fit(X, sensitive_features=three), "certificate_", None)
@@ -112,7 +114,21 @@ def _tried(alike: str, make: Callable[[], BaseEstimator]) -> dict:
         "new rows": hasattr(fitted, "transform") or hasattr(fitted, "predict"),
         "quantities": "numeric_attributes" in fitted.get_params(),
         "label": "criterion" in fitted.get_params(),
+        "weights": "sample_weight" in inspect.signature(fitted.fit).parameters,
+        "attributes": _attributes(fitted),
+        "sparse": fitted.__sklearn_tags__().input_tags.sparse,
+        "single precision": hasattr(fitted, "transform") and fitted.transform(X).dtype == np.float32,
+        "streams": BATCHES if hasattr(fitted, "partial_fit") else "" if points else MOMENTS,
+        "target": bool({"criterion", "keep"} & fitted.get_params().keys()),
+        "one group": "on_single_group" in fitted.get_params(),
     }
+
+
+def _attributes(fitted: BaseEstimator) -> str:
+    """What is compared where the groups are several columns."""
+    if "attributes" in fitted.get_params():
+        return EITHER
+    return EACH if isinstance(fitted, MMDFairPCA) else COMBINED
 
 
 def certified(method: str, shares: Mapping[str, float]) -> str:

@@ -49,7 +49,7 @@ class FairEstimator(Options, BaseEstimator):
 class FairTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FairEstimator):
     """Base of those that give coordinates: in double precision, or single where ``fit`` saw nothing else."""
 
-    dtype_: str = "float64"
+    dtype_: str
 
     def _seen(self, X):
         """X, which ``fit`` sees; all sums are in double precision."""
