@@ -1,7 +1,5 @@
 """What INLP and RLACE share: the walk of a fit, and components of the space that survives."""
 
-from typing import Literal
-
 import numpy as np
 
 from ..core.answer import Answer, Certificate, FairSubspace
@@ -9,16 +7,11 @@ from ..core.errors import FairWarning
 from ..core.estimator import PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
 from ..core.moments import GroupMoments
-from ..core.options import one_of
 from .constraints import best_inside, codes_by_attribute, require_groups
 
 
 class IncompleteErasureWarning(FairWarning):
     """A linear classifier still tells the groups apart on the training sample after the erasure."""
-
-
-#: Which components of what survives the erasure.
-SELECT = one_of("pca", "arbitrary")
 
 
 class ErasingEstimator(PointsEstimator):
@@ -36,7 +29,7 @@ class ErasingEstimator(PointsEstimator):
         erased, learnt = np.zeros((moments.d, 0)), {"converged_": True, "n_iter_": 0}
         if parts:
             erased, learnt = self._erased(X, parts, moments.mean, rng)
-        subspace = surviving_subspace(erased, moments, self.n_components, self.select, rng)
+        subspace = self._components(erased, moments, rng)
         d, r = erased.shape
         if not learnt["converged_"]:
             warn_caller(
@@ -46,6 +39,9 @@ class ErasingEstimator(PointsEstimator):
                 IncompleteErasureWarning,
             )
         return Answer(subspace, learnt | {"projection_": np.eye(d) - erased @ erased.T, "rank_removed_": r})
+
+    def _components(self, erased: np.ndarray, moments: GroupMoments, rng: np.random.Generator) -> FairSubspace:
+        return surviving_subspace(erased, moments, self.n_components)
 
 
 def majority_share(part: np.ndarray) -> float:
@@ -58,28 +54,11 @@ def surviving_basis(erased: np.ndarray) -> np.ndarray:
     return np.linalg.qr(erased, mode="complete")[0][:, erased.shape[1] :]
 
 
-def surviving_subspace(
-    erased: np.ndarray,
-    moments: GroupMoments,
-    n_components,
-    select: Literal["pca", "arbitrary"],
-    rng: np.random.Generator,
-) -> FairSubspace:
+def surviving_subspace(erased: np.ndarray, moments: GroupMoments, n_components) -> FairSubspace:
     """Components in the complement of the orthonormal columns ``erased`` (d, r), and how good they are there."""
     d, r = erased.shape
     basis = surviving_basis(erased)
     k = require_components(n_components, d - r, d, f" less {r} erased")
     problem = f"trace of V'SV over orthonormal V inside the {d - r} directions that survive the erasure"
     V, certificate = best_inside(moments.scatter, basis, k, problem, erased)
-    if select == "arbitrary" and k < d - r:
-        # In the public programs rounding chooses eigenvectors of a projector; rows of constant features stay zero.
-        # Drawn in the space of all features: the same whatever the basis of the surviving space.
-        draws, deviation = rng.normal(size=(d, k)), np.sqrt(np.diag(moments.scatter) / moments.n)
-        constant = deviation <= 1e-12 * np.hypot(moments.mean, deviation)
-        if k <= d - r - int(constant.sum(axis=0)):
-            draws[constant] = 0.0
-        V, _ = np.linalg.qr(basis @ (basis.T @ draws))
-        reached = float(np.trace(V.T @ moments.scatter @ V))
-        residual = float(np.abs(erased.T @ V).max(initial=0.0))
-        certificate = Certificate(problem, reached, certificate.dual, residual)
     return FairSubspace(V, moments.mean, certificate)

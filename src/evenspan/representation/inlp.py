@@ -10,7 +10,7 @@ from sklearn.utils import gen_batches
 from ..core.errors import ConfigurationError
 from ..core.estimator import require_components
 from ..core.options import ATTRIBUTES, COMPONENTS, SEED, SINGLE_GROUP, Option, none, option, parameterised, whole
-from .erasure import SELECT, ErasingEstimator, majority_share
+from .erasure import ErasingEstimator, majority_share
 
 #: Weights below this, for features of unit size, count as zero: the value of the public program.
 VANISHED = 1e-8
@@ -33,9 +33,6 @@ class INLP(ErasingEstimator):
     max_iter : int, optional
         How many classifiers are removed. None goes on until a new one is no better than the majority share, or
         vanishes. The published tables remove d - k.
-    select : {"pca", "arbitrary"}, default "pca"
-        Which k directions of the surviving space become the components: those of largest variance, or a random
-        subspace, which is what the published rows amount to.
     classifier : estimator, optional
         Any linear classifier of scikit-learn with ``coef_``; None is ``LinearSVC`` (squared hinge, C = 1, primal)
         without intercept, as published. It is cloned; where its random state is None it gets one.
@@ -43,7 +40,7 @@ class INLP(ErasingEstimator):
         With several attributes one classifier for each of them in every iteration, all of which are removed, or one
         for the combinations of their values; with "warn" nothing is erased for an attribute with one group.
     random_state : int, Generator or None, default 0
-        Seed of the random subspace, and of classifiers that draw.
+        Seed of classifiers that draw.
 
     Attributes
     ----------
@@ -89,7 +86,6 @@ class INLP(ErasingEstimator):
     n_components: int | None = option(COMPONENTS, default=None)
     _: KW_ONLY
     max_iter: int | None = option(whole(1) | none("until it is idle"), default=None)
-    select: str = option(SELECT, default="pca")
     classifier: ClassifierMixin | None = option(CLASSIFIER, default=None)
     attributes: str = option(ATTRIBUTES, default="marginal")
     on_single_group: str = option(SINGLE_GROUP, default="raise")

@@ -14,7 +14,7 @@ from ..core.estimator import require_components
 from ..core.linalg import eigenpairs, span_of_rows, symmetrise
 from ..core.options import ATTRIBUTES, COMPONENTS, SEED, SINGLE_GROUP, none, number, option, parameterised, whole
 from ..reconstruction.fantope import clip_to_sum
-from .erasure import SELECT, ErasingEstimator, majority_share, surviving_basis
+from .erasure import ErasingEstimator, majority_share, surviving_basis
 
 #: Weight of the penalty of every probe; share of the learning rate by which both players shrink a step; rows of a
 #: stochastic gradient.
@@ -92,7 +92,7 @@ class RLACE(ErasingEstimator):
 
     Parameters
     ----------
-    n_components, select : as in ``INLP``
+    n_components : as in ``INLP``
         At most d - r components; with rank = d - k there is no choice.
     rank : int, optional
         How many directions are erased; the published tables erase d - k. None is the number of groups less one (summed
@@ -153,7 +153,6 @@ class RLACE(ErasingEstimator):
 
     n_components: int | None = option(COMPONENTS, default=None)
     _: KW_ONLY
-    select: str = option(SELECT, default="pca")
     rank: int | None = option(whole(1) | none("one less than the groups"), default=None)
     max_iter: int = option(whole(1), default=10_000)
     learning_rate: float = option(number(0, low_open=True), default=0.005)
