@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..core.answer import Answer, Certificate, FairSubspace
+from ..core.answer import Answer, FairSubspace
 from ..core.errors import FairWarning
 from ..core.estimator import PointsEstimator, require_components
 from ..core.inputs import require_generator, warn_caller
