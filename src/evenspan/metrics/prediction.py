@@ -14,7 +14,7 @@ from ..core.groups import encode_groups, label_text, positions
 
 #: A linear reader and one that sees all else; the kernel's width follows the spread of the representation.
 PROBES: dict[str, Callable] = {
-    "linear": lambda: LogisticRegression(C=1.0, max_iter=10_000, tol=1e-8),
+    "linear": lambda: LogisticRegression(C=10.0, max_iter=10_000, tol=1e-8),
     "kernel": lambda: SVC(kernel="rbf", gamma="scale", C=1.0),
 }
 
