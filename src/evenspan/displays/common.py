@@ -61,9 +61,10 @@ class Judged:
         found, _ = input_moments(X, moments, sensitive_features, sample_weight, fitted=fitted, blocks=None)
         answers = {name: linear_map(one) for name, one in fitted.items()}
         first_name, first = next(iter(answers.items()))
+        noise = {"mean": found.scale().max()}  # a mean near zero has rounding errors of the size of the rows
         for name, answer in answers.items():
             pairs = {what: (part(first), part(answer)) for what, part in SHARED.items()}
-            if unlike := [what for what, (a, b) in pairs.items() if a.shape != b.shape or not _same(a, b, found)]:
+            if unlike := [what for what, (a, b) in pairs.items() if a.shape != b.shape or not _same(a, b, noise.get(what, 0.0))]:
                 raise ConfigurationError(
                     f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
                     "figure. Fit them to the same rows, with the same n_components and standardize."
@@ -138,6 +139,5 @@ SHARED = {
 }
 
 
-def _same(a: np.ndarray, b: np.ndarray, moments: GroupMoments) -> bool:
-    """Whether they differ by no more than rounding; a mean near zero has rounding errors of the size of the rows."""
-    return np.allclose(a, b, rtol=1e-9, atol=1e-9 * max(np.abs(b).max(initial=0.0), moments.scale().max()))
+def _same(a: np.ndarray, b: np.ndarray, noise: float) -> bool:
+    return np.allclose(a, b, rtol=1e-9, atol=1e-9 * max(np.abs(b).max(initial=0.0), noise))
