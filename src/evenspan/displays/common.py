@@ -63,8 +63,8 @@ class Judged:
         first_name, first = next(iter(answers.items()))
         noise = {"mean": found.scale().max()}  # a mean near zero has rounding errors of the size of the rows
         for name, answer in answers.items():
-            pairs = {what: (part(first), part(answer)) for what, part in SHARED.items()}
-            if unlike := [what for what, (a, b) in pairs.items() if a.shape != b.shape or not _same(a, b, noise.get(what, 0.0))]:
+            pairs = {what: (part(first), part(answer), noise.get(what, 0.0)) for what, part in SHARED.items()}
+            if unlike := [what for what, pair in pairs.items() if not _same(*pair)]:
                 raise ConfigurationError(
                     f"{first_name} and {name} differ in {', '.join(unlike)}, so that their errors do not lie in one "
                     "figure. Fit them to the same rows, with the same n_components and standardize."
@@ -140,4 +140,4 @@ SHARED = {
 
 
 def _same(a: np.ndarray, b: np.ndarray, noise: float) -> bool:
-    return np.allclose(a, b, rtol=1e-9, atol=1e-9 * max(np.abs(b).max(initial=0.0), noise))
+    return a.shape == b.shape and np.allclose(a, b, rtol=1e-9, atol=1e-9 * max(np.abs(b).max(initial=0.0), noise))
