@@ -5,7 +5,7 @@ from typing import NamedTuple
 #: Files of ``src`` and the tests that guard them.
 AREAS = {
     "evenspan/core/accumulator.py": ("core/test_moments.py", "core/test_dask.py"),
-    "evenspan/core/moments.py": ("core/test_moments.py",),
+    "evenspan/core/moments.py": ("core/test_moments.py", "core/test_voice.py"),
     "evenspan/core/groups.py": ("core/test_moments.py", "core/test_frames.py", "core/test_refusals.py"),
     "evenspan/core/answer.py": ("core/test_certificate.py", "core/test_fair_pca.py", "core/test_sklearn.py"),
     "evenspan/core/linalg.py": ("core/test_linalg.py",),
@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 #: By file: what stands there, and what takes its place.
 FAULTS = r"""
 evenspan/core/accumulator.py
-    scatters[a] += (counts[a] * n_b / n)  =>  scatters[a] += (counts[a] / n)
+    add_square(scatters[a], delta, counts[a] * n_b / n)  =>  add_square(scatters[a], delta, counts[a] / n)
     means[a] += (n_b / n) * delta  =>  means[a] += 0.5 * delta
     means[g] += n_b / n * delta  =>  means[g] += n_a / n * delta
     shifted = means + (other.origin - self.origin)  =>  shifted = means
@@ -63,7 +63,8 @@ evenspan/core/accumulator.py
     if not counts.all():  =>  if False:
 evenspan/core/moments.py
     (self.means - reference.mean) / scale,  =>  (self.means - self.mean) / scale,
-    self.scatters / np.outer(scale, scale)  =>  self.scatters / scale
+    self.kept / np.outer(scale, scale)  =>  self.kept / scale
+    return np.where(np.asarray(counts) > 1.0, counts - 1.0, counts)  =>  return counts - 1.0
     centred = self.means if offset is None else  =>  centred = self.means if True else
     return np.where(deviation <= 1e-12 * size, 1.0, deviation)  =>  return deviation
     index = [self.position(feature) for  =>  index = [0 * self.position(feature) for
@@ -92,7 +93,7 @@ evenspan/metrics/reconstruction.py
     if departure > 1e-8:  =>  if departure > 10:
 evenspan/metrics/representation.py
     return float(pdist(means).max(  =>  return float(pdist(means).min(
-    (projected.counts - 1.0)  =>  projected.counts
+    degrees(projected.counts)  =>  projected.counts
     block /= -2.0 * bandwidth**2  =>  block /= -(bandwidth**2)
     - 2.0 * _mean_kernel(  =>  - _mean_kernel(
 evenspan/metrics/population.py
@@ -117,12 +118,12 @@ evenspan/representation/fair_pca.py
     self.tradeoff * self.standard_subspace_.apply(X)  =>  self.standard_subspace_.apply(X)
     kept = max(k, int(self.covariance_fraction * groups.d))  =>  kept = k
 evenspan/representation/leace.py
-    * (groups.n / max(groups.n - 1.0, 1.0))  =>  * 1.0
+    * (n / degrees(n))  =>  * 1.0
     dual = 2.0 * float  =>  dual = 3.0 * float
     G = G[back]  =>  G = G
 evenspan/representation/mmd_fair_pca.py
     slopes = (sums[:, :k] - sums[:, k:] * E)  =>  slopes = (sums[:, :k] + sums[:, k:] * E)
-    converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.tol  =>  converged = move <= SMALLEST_MOVE
+    converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.max_mmd2  =>  converged = move <= SMALLEST_MOVE
 evenspan/representation/fair_kernel_pca.py
     return vectors[:, kept] / np.sqrt(values[kept])  =>  return vectors[:, kept] / values[kept]
     A = (s * Q - Z @ (W.T @ (s * Q))) / np.sqrt(values)  =>  A = s * Q / np.sqrt(values)
@@ -130,7 +131,7 @@ evenspan/representation/fair_kernel_pca.py
     else [Z, Z[:, :0]]  =>  else [Z, Z]
 evenspan/representation/null_it_out.py
     order = np.argsort(-np.abs(values), kind="stable")[:m]  =>  order = np.argsort(-values, kind="stable")[:m]
-    matrices.append(scatter / (count - 1.0))  =>  matrices.append(scatter)
+    matrices.append(scatter / degrees(count))  =>  matrices.append(scatter)
 evenspan/representation/noisy_power.py
     order = np.argsort(-np.abs(values), kind="stable")  =>  order = np.argsort(values, kind="stable")
     row -= total * origin  =>  pass

@@ -200,7 +200,7 @@ def test_an_ended_run_goes_on_and_gives_the_same_rows(ended, code, said, finishe
         assert time.monotonic() < end, "waited too long"
         time.sleep(0.02)
     process.send_signal(ended)
-    assert (process.communicate(timeout=60)[1], process.returncode) == (said, code)
+    assert (process.communicate(timeout=180)[1], process.returncode) == (said, code)
     left = 6 - len(store.units_of(NAME))
     assert len(run_toy()) == left < 6
     assert {path.name: path.read_bytes() for path in finished.glob("*.csv")} == whole
