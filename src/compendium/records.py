@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from evenspan.core.errors import ResultError
-from evenspan.core.files import replacing
+from evenspan.core.files import reading, replacing
 
 from . import paths
 
@@ -75,17 +75,15 @@ def content_of(table: Path, sha256: str) -> bytes:
 
 def paper_table(*place: str, words: bool = False) -> pd.DataFrame:
     """A table below ``data/paper``, named without its ending; with ``words`` every cell as text."""
-
-    def parse(content: bytes) -> pd.DataFrame:
-        rows = pd.read_csv(io.BytesIO(content), **({"dtype": str, "keep_default_na": False} if words else {}))
+    path = paths.data("paper", *place[:-1], f"{place[-1]}.csv")
+    with reading(path, "a table of a paper", "Correct it, or restore it.") as file:
+        rows = pd.read_csv(path, **({"dtype": str, "keep_default_na": False} if words else {}))
         rows = rows[HEADS.get(place[-1], PRINTED).split()]
         for name in {"value", "std"} & {*rows}:
             pd.to_numeric(rows[name])
-        if not content.endswith(b"\n"):
+        if not file.read().endswith(b"\n"):
             raise ValueError("its last line has no end")
-        return rows
-
-    return paths.read(paths.data("paper", *place[:-1], f"{place[-1]}.csv"), parse)
+    return rows
 
 
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:
