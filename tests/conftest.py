@@ -168,7 +168,7 @@ def toy_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         "toy_project/claims.py": CLAIMS,
         "notebooks/toy/table.ipynb": json.dumps(toy_notebook()),
         "data/paper/toy_k10.csv": PUBLISHED,
-        "data/registry.toml": "",
+        "data/registry.toml": (paths.root() / "data" / "registry.toml").read_text("utf-8"),
         "requirements.lock": f"numpy=={np.__version__}\n",
     }
     same = ("data/tolerances.yml", "data/paper/claims.csv", "CITATION.cff", "README.md")

@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     StrictBool,
     StrictFloat,
     StrictInt,
@@ -24,7 +25,7 @@ from evenspan.core.errors import ConfigurationError
 
 from . import data as datasets
 from .errors import RegistryError, did_you_mean
-from .paths import resolve_user_path, root
+from .paths import read, resolve_user_path, root
 
 PROFILES = ("embedded", "full")
 #: A run that lists its units and computes none of them.
@@ -163,7 +164,7 @@ class Experiment(Entry):
 
 def catalogue() -> dict[str, Experiment]:
     """All experiments, in the order of ``experiments.yml``."""
-    return dict(_catalogue((root() / "experiments.yml").read_bytes()))
+    return dict(read(root() / "experiments.yml", _catalogue))
 
 
 def experiment(name: str) -> Experiment:
@@ -187,6 +188,6 @@ def task_id(task: Mapping[str, object]) -> str:
 @lru_cache(maxsize=4)
 def _catalogue(content: bytes) -> Mapping[str, Experiment]:
     entries = yaml.load(content, Loader=yaml.CSafeLoader)
-    return TypeAdapter(dict[str, Experiment]).validate_python(
+    return TypeAdapter(Annotated[dict[str, Experiment], Field(min_length=1)]).validate_python(
         {name: entry | {"id": name} for name, entry in entries.items()}
     )

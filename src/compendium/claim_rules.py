@@ -144,14 +144,8 @@ class RuleFile(Entry):
 
 def rule_file() -> RuleFile:
     """The rules by which numbers, claims and findings are judged, checked."""
-    path = paths.data("tolerances.yml")
-    try:
-        return _read(path.read_bytes())
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ResultError(
-            f"{path}: {error}. Correct it (a number is written 1.0e-9, not 1e-9); its head and the rules beside it say "
-            "what is needed."
-        ) from None
+    remedy = "Correct it (a number is written 1.0e-9, not 1e-9), or restore it; its head says what is needed."
+    return paths.read(paths.data("tolerances.yml"), _read, remedy)
 
 
 @lru_cache(maxsize=4)

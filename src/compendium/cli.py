@@ -224,6 +224,7 @@ def score(
     out: Annotated[Path | None, typer.Option(help="A CSV file for the word of each cell.")] = None,
 ) -> None:
     """Judge your answers to the printed numbers by the rules of the ledger: agrees, differs, not a test, missing."""
+    from . import records
     from .ledger import score as scoring
 
     if out and not out.resolve().parent.is_dir():
@@ -231,7 +232,7 @@ def score(
     frame = scoring.judged(scoring.answers(answers))
     if out:
         words = frame[[*scoring.GIVEN, "published", "answer", "result", "chance"]].rename(columns={"result": "word"})
-        words.to_csv(out, index=False, lineterminator="\n")
+        records.write(out, words.to_csv(index=False, lineterminator="\n").encode())
     counted = scoring.counts(frame)
     show(tuple(counted), *counted.itertuples(index=False, name=None))
     typer.echo(scoring.LIMIT)

@@ -50,11 +50,14 @@ class Tolerances(NamedTuple):
 
 def tolerances(experiment_id: str) -> Tolerances:
     """Rules by which a unit computed again must agree (``data/tolerances.yml``, ``recheck``)."""
-    text = paths.data("tolerances.yml").read_text(encoding="utf-8")
-    given = yaml.load(text, Loader=yaml.CSafeLoader)["recheck"]
-    patterns = {**given["metrics"], **given["experiments"].get(experiment_id, {})}
-    rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
-    return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
+
+    def parse(content: bytes) -> Tolerances:
+        given = yaml.load(content, Loader=yaml.CSafeLoader)["recheck"]
+        patterns = {**given["metrics"], **given["experiments"].get(experiment_id, {})}
+        rules = tuple((pattern, Rule(**rule)) for pattern, rule in patterns.items())
+        return Tolerances(rules, Rule(rtol=given["rtol"], atol=given["atol"]))
+
+    return paths.read(paths.data("tolerances.yml"), parse)
 
 
 @dataclass(frozen=True)

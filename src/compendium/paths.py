@@ -2,12 +2,16 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from evenspan.core.errors import ConfigurationError
+from evenspan.core.files import reading
+
+Read = TypeVar("Read")
 
 
 @cache
@@ -26,6 +30,12 @@ def root() -> Path:
 def data(*parts: str) -> Path:
     """A path below ``data/``: registry, cards, published tables, moments, results."""
     return root().joinpath("data", *parts)
+
+
+def read(path: Path, parse: Callable[[bytes], Read], remedy: str = "Correct it, or restore it.") -> Read:
+    """What ``parse`` makes of the content of a file of the checkout; one sentence if it is missing or damaged."""
+    with reading(path, "as the compendium needs it", remedy) as file:
+        return parse(file.read())
 
 
 _elsewhere: ContextVar[Path | None] = ContextVar("results", default=None)

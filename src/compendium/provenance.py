@@ -63,12 +63,12 @@ def checksums(dataset: object) -> dict[str, str]:
 def versions(experiment_id: str, methods: Iterable[object]) -> dict[str, int]:
     """Declared versions of a protocol and, but for the first, of the methods that it ran (``data/versions.yml``)."""
     path = paths.data("versions.yml")
-    given = _declared(path.read_bytes()) if path.is_file() else {}
-    known = given.get("methods") or {}
+    given = paths.read(path, _declared) if path.is_file() else {}
+    known = given.get("methods", {})
     found = {f"method {name}": known[name] for name in {str(method) for method in methods} if known.get(name, 1) != 1}
-    return {"protocol": (given.get("protocols") or {}).get(experiment_id, 1)} | found
+    return {"protocol": given.get("protocols", {}).get(experiment_id, 1)} | found
 
 
 @lru_cache(maxsize=4)
 def _declared(content: bytes) -> Mapping[str, Mapping[str, int]]:
-    return yaml.safe_load(content) or {}
+    return {name: dict(known or {}) for name, known in yaml.safe_load(content).items()}

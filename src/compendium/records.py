@@ -16,8 +16,19 @@ import numpy as np
 import pandas as pd
 
 from evenspan.core.errors import ResultError
+from evenspan.core.files import reading, replacing
+
+from . import paths
 
 TIDY = ("dataset", "method", "k", "split", "protocol", "metric", "value")
+#: The columns of the tables below ``data/paper``: of printed numbers, and of those that are something else.
+PRINTED = "paper table dataset method metric k split value std bold unit note"
+HEADS = {
+    "claims": "id paper section claim kind how_to_check data_needed paper_consistent note",
+    "contradictions": "id paper kind where says against known_by claims holds in_part not_so also",
+    "findings": "key paper title kinds affects",
+    "lee2023": "dataset k protocol method metric quoted",
+}
 
 
 def digest(content: bytes) -> str:
@@ -47,12 +58,8 @@ def _read_once(path: Path, _: int) -> pd.DataFrame:
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all: a reader, or a run after a crash, never sees a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as file:
+        file.write(content)
 
 
 def content_of(table: Path, sha256: str) -> bytes:
@@ -64,6 +71,19 @@ def content_of(table: Path, sha256: str) -> bytes:
             "both from the repository, or delete both and compute them again."
         )
     return content
+
+
+def paper_table(*place: str, words: bool = False) -> pd.DataFrame:
+    """A table below ``data/paper``, named without its ending; with ``words`` every cell as text."""
+    path = paths.data("paper", *place[:-1], f"{place[-1]}.csv")
+    with reading(path, "a table of a paper", "Correct it, or restore it.") as file:
+        rows = pd.read_csv(path, **({"dtype": str, "keep_default_na": False} if words else {}))
+        rows = rows[HEADS.get(place[-1], PRINTED).split()]
+        for name in {"value", "std"} & {*rows}:
+            pd.to_numeric(rows[name])
+        if not file.read().endswith(b"\n"):
+            raise ValueError("its last line has no end")
+    return rows
 
 
 def tidy(values: Mapping[str, object], reason: str = "", **key: object) -> list[dict]:

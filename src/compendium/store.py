@@ -4,6 +4,7 @@ The rows of all units of an execution stand in one CSV, sorted; the record besid
 how every unit was computed. A unit counts as long as the data and the declared versions are those of its record.
 """
 
+import contextlib
 import csv
 import io
 import json
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 import pandas as pd
@@ -22,6 +24,8 @@ from .catalogue import Experiment, experiment, task_id
 
 #: Where units of small executions are stored, below those of their experiment.
 SMALL = "small"
+#: What the record of every unit has, beside more.
+_NEEDED = itemgetter("parameters", "data", "versions", "seconds")
 
 
 class MissingNumbersError(ResultError):
@@ -98,7 +102,7 @@ def _several(wanted: object) -> list:
 def archived(name: str) -> tuple[pd.DataFrame, dict]:
     """Rows that no code here computes again, never counted as computed, and their record: commits, command, when."""
     path = paths.data("results", "archive", f"{name}.csv")
-    record = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    record = paths.read(path.with_suffix(".json"), json.loads)
     return records.frame(_rows(records.content_of(path, record["sha256"]))), record
 
 
@@ -124,10 +128,20 @@ def summary(experiment_id: str) -> str:
 
 @lru_cache(maxsize=512)
 def _read(path: Path, *_: tuple[int, int]) -> Mapping[str, Unit]:
-    record, rows = json.loads(path.read_text(encoding="utf-8")), {}
-    for row in _rows(records.content_of(path.with_suffix(".csv"), record["sha256"])):
-        rows.setdefault(row.pop("task"), []).append(row)
-    return {name: Unit(record["experiment"], name, rows[name], unit, path) for name, unit in record["units"].items()}
+    table, rows = path.with_suffix(".csv"), {}
+
+    def parse(content: bytes) -> Mapping[str, Unit]:
+        record, late = json.loads(content), path.with_suffix(".next")
+        if late.is_file() and records.digest(table.read_bytes()) != record["sha256"]:
+            record = json.loads(late.read_bytes())  # of a run that was killed before the last of its three steps
+            with contextlib.suppress(OSError):  # a checkout may be read alone
+                late.replace(path)
+        for row in _rows(records.content_of(table, record["sha256"])):
+            rows.setdefault(row.pop("task"), []).append(row)
+        units = {name: one for name, one in record["units"].items() if _NEEDED(one)}
+        return {name: Unit(record["experiment"], name, rows[name], unit, path) for name, unit in units.items()}
+
+    return paths.read(path, parse, "Restore it and its CSV from the repository, or delete both and compute them again.")
 
 
 def _rows(content: bytes) -> list[dict[str, str]]:
@@ -159,12 +173,14 @@ def save(entry: Experiment, task: Mapping, rows: pd.DataFrame, path: Path, *, se
 
 
 def write(experiment_id: str, units: Mapping[str, Unit], path: Path) -> None:
-    """Write the CSV and the record of an execution, which has the digest of the CSV and is written last."""
+    """Write the CSV and its record, which waits beside its place: killed anywhere, the old one or the next one fits."""
     content = records.to_csv({name: unit.rows for name, unit in units.items()})
-    records.write(path.with_suffix(".csv"), content)
     of_units = {name: unit.record for name, unit in units.items()}
     record = {"experiment": experiment_id, "sha256": records.digest(content), "units": of_units}
-    records.write(path, records.to_json(record))
+    records.write(path.with_suffix(".next"), records.to_json(record))
+    records.write(path.with_suffix(".csv"), content)
+    with contextlib.suppress(FileNotFoundError):  # who reads meanwhile may have done it
+        path.with_suffix(".next").replace(path)
 
 
 def cells_of(experiment_id: str) -> Path:

@@ -2,8 +2,7 @@
 
 import importlib
 import json
-import zipfile
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .core.errors import ConfigurationError, FairWarning, ResultError
+from .core.errors import ConfigurationError, FairWarning
+from .core.files import reading, replacing
 from .core.inputs import warn_caller
 
 FORMAT = 2
@@ -25,8 +25,10 @@ VALUES = {
     "Kernel": "core.kernels",
     "WeightRule": "clustering.weight_rule",
 }
-#: What is raised by a file that is no archive or has other entries, and by values that no ``save`` has written.
-NOT_OURS = (OSError, EOFError, ValueError, TypeError, LookupError, AttributeError, zipfile.BadZipFile)
+#: The axes of learnt arrays: d features, k components, G groups, ...; equal letters are equal sizes, blanks say "or".
+SHAPES = {"components_": "kd", "axes_": "dk", "V": "dk", "dual_coef_": "mk", "X_fit_": "md m", "centers_": "cd"}
+SHAPES |= {"explained_variance_": "k", "explained_variance_ratio_": "k", "offset_": "k", "projection_": "dd"}
+SHAPES |= {"mean": "d", "mean_": "d", "scale": "d", "scale_": "d", "group_labels_": "G", "group_counts_": "G"}
 
 
 class OtherVersionWarning(FairWarning):
@@ -63,7 +65,7 @@ def save(estimator, path) -> None:
     """
     arrays: list[np.ndarray] = []
     header = {"format": FORMAT, "version": _exports().__version__, "estimator": _described(estimator, arrays)}
-    with Path(path).open("wb") as file:
+    with replacing(path) as file:
         np.savez(file, header=np.array(json.dumps(header)), **{f"a{i}": array for i, array in enumerate(arrays)})
 
 
@@ -86,18 +88,17 @@ def load(path) -> BaseEstimator:
     plain learnt values. A file from someone you do not trust may still hold numbers of their choice.
     """
     present = _exports().__version__
-    try:
-        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as entries:
-            header = json.loads(str(entries["header"]))
-            arrays = [entries[f"a{i}"] for i in range(len(entries.files) - 1)]
+    with reading(path, "a saved estimator", "Save it again.") as file, np.load(file, allow_pickle=False) as entries:
+        if sum(one.file_size for one in entries.zip.infolist()) > Path(path).stat().st_size:
+            raise ValueError("it would unpack to more bytes than it has; save packs nothing")
+        header = json.loads(str(entries["header"]))
         if header["format"] != FORMAT:
             raise ValueError(f"its format is {header['format']}, that of evenspan {present} is {FORMAT}")
-        estimator = _restored(header["estimator"], arrays)
-    except NOT_OURS as error:
-        raise ResultError(f"{path} is not a saved estimator, or not whole ({error}). Save it again.") from error
-    if header["version"] != present:
+        arrays = [entries[f"a{i}"] for i in range(len(entries.files) - 1)]
+        version, estimator = header["version"], _restored(header["estimator"], arrays)
+    if version != present:
         warn_caller(
-            f"{path} was saved by evenspan {header['version']}, this is {present}: methods may have changed in "
+            f"{path} was saved by evenspan {version}, this is {present}: methods may have changed in "
             "between. Fit again if the numbers matter.",
             OtherVersionWarning,
         )
@@ -134,7 +135,21 @@ def _restored(content: dict, arrays: list[np.ndarray]):
             raise ValueError(f"{content['class']} has no learnt value {name!r}")
         setattr(estimator, name, _value(node, arrays))
     check_is_fitted(estimator)
+    estimator._check_options()
+    d = len(estimator.get_feature_names_out()) if hasattr(estimator, "codes_") else estimator.n_features_in_
+    _require_shapes(vars(estimator), {"d": d})
     return estimator
+
+
+def _require_shapes(values: dict, sizes: dict[str, int]) -> None:
+    """Refuse arrays that no fit leaves beside each other; ``sizes`` are those of the axes known so far."""
+    for name, value in values.items():
+        if is_dataclass(value):
+            _require_shapes(vars(value), sizes)
+        elif name in SHAPES and value is not None:
+            axes = {len(axes): axes for axes in SHAPES[name].split()}.get(np.ndim(value))
+            if not axes or any(sizes.setdefault(*one) != one[1] for one in zip(axes, np.shape(value), strict=True)):
+                raise ValueError(f"{name} has shape {np.shape(value)}, which no fit leaves beside the others")
 
 
 def _written(value, where: str, arrays: list[np.ndarray]):

@@ -1,5 +1,6 @@
 """Group moments: against the definition by another route, for every way of making them, and every refusal."""
 
+import contextlib
 import itertools
 import warnings
 from fractions import Fraction
@@ -408,5 +409,16 @@ def test_damaged_files_and_other_things_are_not_moments(sample, tmp_path):
     np.savez(tmp_path / "other.npz", version=2, counts=np.ones(3))
     np.savez(tmp_path / "old.npz", version=1)
     for name in ("cut", "other.npz", "old.npz", "absent"):
-        with pytest.raises(ResultError, match=r"is not a moments file .* Make it again"):
+        with pytest.raises(ResultError, match=r"is not a moments file, .* Make it again"):
             GroupMoments.load(tmp_path / name)
+
+
+def test_a_moments_file_in_which_a_bit_is_turned_is_refused_or_the_same(sample, tmp_path):
+    path = tmp_path / "file.npz"
+    whole = GroupMoments.from_data(sample.X, sample.groups)
+    whole.save(path)
+    content = path.read_bytes()
+    for at in range(0, len(content), 7):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1 :])
+        with contextlib.suppress(ResultError):
+            assert np.array_equal(GroupMoments.load(path).scatters, whole.scatters)

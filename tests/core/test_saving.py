@@ -1,6 +1,10 @@
 """Saved estimators: every one comes back the same to the last bit; files that are not whole are refused."""
 
 import json
+import resource
+import signal
+import zipfile
+from functools import partial
 
 import joblib
 import numpy as np
@@ -22,6 +26,7 @@ TABLE = [
     es.FairPCA(2, tradeoff=0.5),
     es.LEACE(keep="values", numeric_attributes=["old"]),
     es.FairKernelPCA(2, kernel="polynomial", tradeoff=0.5, n_landmarks=30),
+    es.FairKernelPCA(2, kernel="precomputed"),
     es.FairKernelKMeans(3, es.WeightRule(start=0.5, step=2.0)),
 ]
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning")  # not every row here is asked to converge
@@ -53,6 +58,7 @@ def equal(a, b) -> bool:
 @pytest.mark.parametrize("estimator", TABLE, ids=str)
 def test_what_comes_back_is_the_same_to_the_last_bit(estimator, sample, tmp_path):
     X, groups = sample
+    X = X @ X.to_numpy().T if getattr(estimator, "kernel", "") == "precomputed" else X
     one = isinstance(estimator, es.FairPCA | es.NullItOutPCA | es.LEACE | es.FairKernelPCA)  # these take two attributes
     model = fitted(estimator, X, groups if one else groups["sex"])
     es.save(model, tmp_path / "model.npz")
@@ -124,12 +130,20 @@ def rewritten(file, target, change):
         (lambda h: h["estimator"]["learnt"].update(mean_={"array": 99}), "index out of range"),
         (lambda h: h["estimator"]["learnt"].update(mean_={"Popen": {}}), "Popen"),
         (lambda h: h["estimator"].update(learnt={}), "not fitted"),
+        (lambda h: h.pop("version"), "KeyError: 'version'"),
+        (lambda h: h["estimator"]["parameters"].update(n_components="five"), "n_components='five'; needed is"),
+        (lambda h: h["estimator"]["learnt"].update(components_="hello"), r"components_ has shape \(\)"),
+        (lambda h: h["estimator"]["learnt"].update(mean_={"array": -1}), r"mean_ has shape \(2,\)"),
+        (lambda h: h["estimator"]["learnt"]["subspace_"]["FairSubspace"].update(mean=3), r"mean has shape \(\)"),
     ],
 )  # fmt: skip
 def test_files_packed_by_others_can_name_nothing_but_estimators(file, tmp_path, change, message):
     rewritten(file, tmp_path / "other.npz", change)
     with pytest.raises(ResultError, match=message):
         es.load(tmp_path / "other.npz")
+
+
+WIDE = {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
 
 
 class Trap:
@@ -142,6 +156,9 @@ class Trap:
 def test_files_cut_short_other_files_and_none_are_refused(file, tmp_path):
     (tmp_path / "cut.npz").write_bytes(file.read_bytes()[:-1])
     np.savez(tmp_path / "trap.npz", header=np.array([Trap()], dtype=object))
+    np.savez(tmp_path / "deep.npz", header=np.array("[" * 100_000))
+    with zipfile.ZipFile(tmp_path / "wide.npz", "w") as archive:  # 8 TB by its head
+        archive.writestr("header.npy", np.lib.format.magic(1, 0) + b"\x76\0" + f"{WIDE!s:<117}\n".encode())
     for path in (*tmp_path.iterdir(), tmp_path / "missing.npz", tmp_path):
         with pytest.raises(ResultError, match="not a saved estimator, or not whole"):
             es.load(path)
@@ -153,3 +170,30 @@ def test_another_version_is_told(file, sample, tmp_path):
         again = es.load(tmp_path / "old.npz")
     assert caught[0].filename == __file__
     assert equal(again.transform(sample[0]), es.load(file).transform(sample[0]))
+
+
+def test_a_file_that_would_unpack_to_more_than_it_has_is_not_unpacked(file, tmp_path):
+    with np.load(file) as entries:
+        np.savez_compressed(tmp_path / "packed.npz", **entries, much=np.zeros(10**6))
+    with pytest.raises(ResultError, match=r"packed.npz is not a saved .*would unpack to more"):
+        es.load(tmp_path / "packed.npz")
+
+
+def test_on_a_full_disk_the_earlier_file_stays_and_is_named(file, tmp_path):
+    moments = es.GroupMoments.from_data(np.random.default_rng(0).normal(size=(90, 60)), ["f", "m", "x"] * 30)
+    for write, path in ((partial(es.save, es.load(file)), tmp_path / "m.npz"), (moments.save, tmp_path / "g.npz")):
+        write(path)
+        path.chmod(0o600)
+        before, ignored = path.read_bytes(), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+        try:
+            with pytest.raises(OSError, match=r"too large; nothing was written to: .*[mg]\.npz"):
+                write(path)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            signal.signal(signal.SIGXFSZ, ignored)
+        assert path.read_bytes() == before
+        write(path)
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"m.npz", "g.npz"}

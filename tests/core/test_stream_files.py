@@ -9,6 +9,7 @@ import pytest
 from pyarrow import compute, dataset, feather, parquet
 
 from evenspan import GroupMoments
+from evenspan.auditing.read import open_table
 from evenspan.core.errors import ConfigurationError, DataError, FeatureTypeError, GroupError
 from evenspan.core.stream_files import ParquetStream
 
@@ -103,3 +104,16 @@ def test_mistakes_are_named(table, file, tmp_path):
     ):
         with pytest.raises(error, match=words):
             GroupMoments.from_batches(ParquetStream(path, column, **options))
+
+
+def test_a_page_that_is_not_that_of_its_checksum_is_refused(tmp_path):
+    path, n = tmp_path / "rows.parquet", 2000
+    rows = pd.DataFrame({"a": np.arange(n) + 0.5, "sex": ["f", "m"] * (n // 2)})
+    plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    rows.to_parquet(path, **plain)
+    content = bytearray(path.read_bytes())
+    content[3000] ^= 4
+    path.write_bytes(content)
+    for read in (open_table, lambda file: GroupMoments.from_batches(ParquetStream(file, "sex"))):
+        with pytest.raises((DataError, OSError), match="checksum verification failed"):
+            read(path)

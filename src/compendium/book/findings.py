@@ -8,7 +8,7 @@ import html
 import pandas as pd
 from IPython.display import HTML
 
-from .. import paths
+from .. import records
 
 #: Kinds of evidence, and how sure one can be of what rests on it.
 KINDS = {
@@ -22,7 +22,7 @@ KINDS = {
 
 def listed(up: str = "../") -> pd.DataFrame:
     """All findings by key; ``link`` leads to the section, ``up`` is the way from the page to the book's root."""
-    found = pd.read_csv(paths.data("paper", "findings.csv"), dtype=str).set_index("key")
+    found = records.paper_table("findings", words=True).set_index("key")
     found["link"] = [
         f'<a href="{up}papers/{row.paper}/findings.html#finding-{row.Index}">{html.escape(row.title)}</a>'
         for row in found.itertuples()

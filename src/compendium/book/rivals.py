@@ -40,7 +40,8 @@ PANELS = {
 
 def record() -> dict:
     """How it was measured: limits, environments, checksums of the data, the promises with their bounds."""
-    return json.loads(paths.data("results", "rivals", "tasks.json").read_text(encoding="utf-8"))
+    path = paths.data("results", "rivals", "tasks.json")
+    return paths.read(path, lambda content: (found := json.loads(content))["sha256"]["tasks.csv"] and found)
 
 
 def read() -> pd.DataFrame:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from evenspan.core.errors import ResultError
+from evenspan.core.files import replacing
 from evenspan.core.moments import GroupMoments
 
 from .. import paths
@@ -64,7 +65,7 @@ def folder(name: str) -> Path:
 def _shipped(name: str, file: str) -> GroupMoments:
     """A file of shipped moments that was made from the raw data of the registry."""
     record = folder(name) / RECORD
-    made_from = json.loads(record.read_text(encoding="utf-8"))["raw_checksum"] if record.is_file() else "no record"
+    made_from = paths.read(record, lambda text: json.loads(text)["raw_checksum"]) if record.is_file() else "no record"
     if made_from != entry(name).checksum():
         raise ResultError(
             f"{folder(name) / file} was made from raw data with checksum {made_from}; the registry has "
@@ -83,5 +84,6 @@ def make_moments(name: str) -> tuple[Path, ...]:
     for file, moments in made.items():
         moments.save(where / file)
     record = {"dataset": name, "raw_checksum": found.checksum(), "files": len(made)}
-    (where / RECORD).write_text(json.dumps(record, indent=2) + "\n")
+    with replacing(where / RECORD) as file:
+        file.write((json.dumps(record, indent=2) + "\n").encode())
     return (*(where / file for file in made), where / RECORD)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evenspan.core.errors import DataError
+from evenspan.core.files import replacing
 
 from .. import paths
 from ..errors import RegistryError
@@ -40,7 +41,8 @@ def ship(name: str) -> Path:
     columns = {str(column): _smallest(values) for column, values in read(name).items()}
     path = paths.data("tables", f"{name}.parquet")
     path.parent.mkdir(exist_ok=True)
-    pq.write_table(pa.table(columns), path, compression="brotli", compression_level=11, write_statistics=False)
+    with replacing(path) as file:
+        pq.write_table(pa.table(columns), file, compression="brotli", compression_level=11, write_statistics=False)
     return path
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
 
 from .. import paths
 from ..errors import RegistryError, did_you_mean
@@ -80,16 +83,12 @@ class Entry:
 @lru_cache(maxsize=4)
 def read(path: Path) -> MappingProxyType:
     """All entries of a registry file by name, in the order of the file."""
-    entries = {}
-    for name, table in tomllib.loads(path.read_text(encoding="utf-8")).items():
-        table["files"] = tuple(RawFile(**file) for file in table["files"])
-        table["papers"] = tuple(table["papers"])
-        if "shipped" in table:
-            table["shipped"] = Shipped(**table["shipped"])
-        if "feature_names" in table:
-            table["feature_names"] = tuple(table["feature_names"])
-        entries[name] = Entry(name=name, **table)
-    return MappingProxyType(entries)
+
+    def parse(content: bytes) -> dict[str, Entry]:
+        tables = {name: table | {"name": name} for name, table in tomllib.loads(content.decode()).items()}
+        return TypeAdapter(Annotated[dict[str, Entry], Field(min_length=1)]).validate_python(tables)
+
+    return MappingProxyType(paths.read(path, parse))
 
 
 def names() -> tuple[str, ...]:

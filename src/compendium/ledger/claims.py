@@ -15,7 +15,7 @@ import pandas as pd
 
 from evenspan.core.errors import ResultError
 
-from .. import paths, records
+from .. import records
 from ..catalogue import catalogue
 from ..claim_rules import HOLDS, IN_PART, NOT_JUDGED, NOT_SO, Answer, Claim, Numbers, Rows
 from ..store import MissingNumbersError, full
@@ -76,7 +76,7 @@ def claims(ids: Sequence[str] | None = None, *, paper: str | None = None) -> pd.
     """Claims with what can be answered now: all, some, or those of a paper. To the columns of ``claims.csv`` come the
     three answers (``printed``, ``program``, ``described``), ``evidence``, ``experiment`` and ``agreement``: how many of
     the printed numbers that it rests on agree, by method."""
-    frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
+    frame = records.paper_table("claims", words=True).set_index("id", drop=False)
     frame = frame if paper is None else frame[frame["paper"] == paper]
     frame = (frame if ids is None else frame.loc[list(ids)]).reset_index(drop=True)
     if (judged := records.computed_once("claims")) is not None:
@@ -88,7 +88,7 @@ def claims_of_run(ids: Sequence[str], study: Study) -> pd.DataFrame:
     """The same for a page: of a run that stands alone from its rows, and *not judged* where they do not suffice."""
     if not study.alone:
         return claims(ids)
-    frame = pd.read_csv(paths.data("paper", "claims.csv"), dtype=str, keep_default_na=False).set_index("id", drop=False)
+    frame = records.paper_table("claims", words=True).set_index("id", drop=False)
     judged = answered(frame.loc[list(ids)].reset_index(drop=True), study.rows)
     # A recount of printed numbers, and its agreement with ours, are no answers of the run.
     return judged.assign(printed="", agreement="", described=judged["described"].replace("", NOT_JUDGED))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from .. import paths, records
+from .. import records
 from ..claim_rules import BOTH, FIRST, HOLDS, IN_PART, NEITHER, NOT_JUDGED, NOT_SO, PART, PENDING, SECOND, UNDECIDED
 from ..store import MissingNumbersError, full
 from .claims import answering, registered, shown
@@ -30,7 +30,7 @@ OUTCOMES = {"not_so": (NOT_SO, SECOND), "in_part": (IN_PART, PART), "holds": (HO
 
 def described() -> pd.DataFrame:
     """The descriptions, one row a contradiction."""
-    return pd.read_csv(paths.data("paper", "contradictions.csv"), dtype=str, keep_default_na=False)
+    return records.paper_table("contradictions", words=True)
 
 
 def resolved() -> pd.DataFrame:

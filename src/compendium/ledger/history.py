@@ -60,7 +60,7 @@ class History(Entry):
 
 def history() -> History:
     """All versions, the oldest first."""
-    return History.model_validate(yaml.safe_load(paths.data("rules.yml").read_bytes()))
+    return paths.read(paths.data("rules.yml"), lambda content: History.model_validate(yaml.safe_load(content)))
 
 
 def folder():

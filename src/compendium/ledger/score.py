@@ -6,6 +6,7 @@ varies between splits. An answer therefore cannot choose the rule by which it is
 
 import contextlib
 import csv
+import io
 import math
 import re
 from pathlib import Path
@@ -15,6 +16,7 @@ import pandas as pd
 
 from evenspan.core.errors import ResultError
 
+from .. import paths
 from ..claim_rules import rule_file
 from . import state, table
 from .verdicts import NO, YES, Result, judge, passes
@@ -33,7 +35,8 @@ LIMIT = (
 
 def stored() -> pd.DataFrame:
     """The committed ledger as text."""
-    return pd.read_csv(table.path(), dtype=str, keep_default_na=False)
+    text = {"dtype": str, "keep_default_na": False}
+    return paths.read(table.path(), lambda content: pd.read_csv(io.BytesIO(content), **text)[list(table.COLUMNS)])
 
 
 def tasks() -> pd.DataFrame:

@@ -22,6 +22,7 @@ from evenspan.core.errors import ResultError
 from .. import paths, records
 from ..catalogue import TIMING, Experiment, catalogue
 from ..claim_rules import RuleFile, rule_file
+from ..records import paper_table
 from ..store import read_results
 from ..study import Study
 from . import evaluation
@@ -58,7 +59,7 @@ def published() -> pd.DataFrame:
     frames = []
     for path in sorted(paths.data("paper").glob("*.csv")):
         if path.stem not in NOT_TABLES:
-            frame = pd.read_csv(path, dtype=str, keep_default_na=False).assign(stem=path.stem)
+            frame = paper_table(path.stem, words=True).assign(stem=path.stem)
             frame["cell"] = [f"{path.stem}/{row:03d}" for row in range(1, len(frame) + 1)]
             if (twice := frame.duplicated(list(Key._fields))).any():
                 raise ResultError(f"{path} has two rows for {frame.loc[twice, Key._fields[1:]].iloc[0].to_dict()}.")

@@ -18,15 +18,15 @@ import numpy as np
 import pandas as pd
 
 from ..core.errors import ConfigurationError, DataError, FairError
-from ..core.inputs import first_few, require_memory
+from ..core.inputs import first_few, read_parquet, require_memory
 from ..core.options import flag, none, one_of, whole
 from .columns import EXACT, MARKS, MAX_CATEGORIES, MISSING_CODES, cleared, coded, no_such_column, read_numbers, readings
 
 TEXT_FILES = (".csv", ".tsv", ".tab", ".txt", ".dat", ".data")
 PACKED = (".gz", ".bz2", ".zst")
 EXCEL_FILES = (".xlsx", ".xlsm")
-TYPED_FILES = {".parquet": pd.read_parquet, ".pq": pd.read_parquet, ".feather": pd.read_feather,
-               ".arrow": pd.read_feather, ".ipc": pd.read_feather}  # fmt: skip
+_ARROW = dict.fromkeys((".feather", ".arrow", ".ipc"), pd.read_feather)
+TYPED_FILES = {".parquet": read_parquet, ".pq": read_parquet} | _ARROW
 #: Bytes of memory for each byte of a file with types, and of a text file.
 TYPED_BYTES, TEXT_BYTES = 10, 6
 #: Texts that stand for a missing value; the last are errors of a spreadsheet.
@@ -139,7 +139,7 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
     require_memory(needed, f"{path.name} ({size:,} bytes)", remedy)
     try:
         if path.is_dir() or kind in TYPED_FILES:
-            frame = TYPED_FILES.get(kind, pd.read_parquet)(path)
+            frame = TYPED_FILES.get(kind, read_parquet)(path)
             if index := ", ".join(str(name) for name in frame.index.names if name is not None):
                 notes.append(f"{index}: the index of a data frame, not read")
             for name in {part.partition("=")[0] for file in files for part in file.parts if "=" in part} & {*frame}:

@@ -5,6 +5,7 @@ import importlib
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -160,8 +161,9 @@ def require_points(X: np.ndarray, names: tuple[str, ...] | None) -> None:
     require_range(np.array([float(n)]), means[None], squares[None], X, names)
 
 
-#: What reads the file of a representation, by its ending.
-READERS = {".npy": np.load, ".parquet": pd.read_parquet}
+#: What reads the file of a representation, by its ending: of Parquet with the checksums of its pages, if there are any.
+read_parquet = partial(pd.read_parquet, page_checksum_verification=True)
+READERS = {".npy": np.load, ".parquet": read_parquet}
 
 
 def as_representation(X, n: int) -> np.ndarray:

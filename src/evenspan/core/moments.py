@@ -1,7 +1,5 @@
 """Group moments: count, mean and scatter of every group. The one currency of the linear methods."""
 
-import zipfile
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +9,8 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 
 from .accumulator import MomentAccumulator, merge, overall, total_scatter, zeros
-from .errors import DataError, GroupError, ResultError
+from .errors import DataError, GroupError
+from .files import reading, replacing
 from .groups import label_text, positions, union_labels
 from .inputs import batch_names, first_few
 from .streams import FunctionStream
@@ -296,7 +295,7 @@ class GroupMoments:
         """Write a compressed ``.npz`` without pickles; of the scatters the upper triangles are stored."""
         attributes = self.labels.dtype.names or ()
         columns = [self.labels[name] for name in attributes] or [self.labels]
-        with open(path, "wb") as file:  # numpy would add an ending to a path
+        with replacing(path) as file:
             np.savez_compressed(
                 file,
                 version=FORMAT,
@@ -311,23 +310,19 @@ class GroupMoments:
     @classmethod
     def load(cls, path) -> "GroupMoments":
         """Read what ``save`` wrote; a file that is missing, damaged or of another kind is a ``ResultError``."""
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-                if arrays["version"] not in (2, FORMAT):
-                    raise ValueError(f"it has format {arrays['version']}; this evenspan reads formats 2 and {FORMAT}")
-                names, means, triangles = arrays["attributes"].tolist(), arrays["means"], arrays["scatters"]
-                columns = [arrays[f"labels.{i}"] for i in range(len(names) or 1)]
-                labels = columns[0]
-                if names:
-                    fields = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
-                    labels = np.array(list(zip(*columns, strict=True)), dtype=fields)
-                d = means.shape[1]
-                above, below = np.triu_indices(d)
-                kept = np.zeros((*triangles.shape[:-1], d, d))
-                kept[..., above, below] = kept[..., below, above] = triangles
-                return cls(labels, arrays["counts"], means, kept, tuple(arrays["feature_names"].tolist()) or None)
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            raise ResultError(f"{path} is not a moments file ({error}). Make it again from the raw data.") from error
+        with reading(path, "a moments file", "Make it again.") as file, np.load(file, allow_pickle=False) as arrays:
+            if arrays["version"] not in (2, FORMAT):
+                raise ValueError(f"it has format {arrays['version']}; this evenspan reads formats 2 and {FORMAT}")
+            names, means, triangles = arrays["attributes"].tolist(), arrays["means"], arrays["scatters"]
+            columns = [arrays[f"labels.{i}"] for i in range(len(names) or 1)]
+            labels = columns[0]
+            if names:
+                fields = [(name, column.dtype) for name, column in zip(names, columns, strict=True)]
+                labels = np.array(list(zip(*columns, strict=True)), dtype=fields)
+            above, below = np.triu_indices(d := means.shape[1])
+            kept = np.zeros((*triangles.shape[:-1], d, d))
+            kept[..., above, below] = kept[..., below, above] = triangles
+            return cls(labels, arrays["counts"], means, kept, tuple(arrays["feature_names"].tolist()) or None)
 
 
 def degrees(counts: np.ndarray | float) -> np.ndarray:

@@ -117,8 +117,8 @@ def _dataset(path):
         raise DataError(f"{path}: found {found}; needed are files of one format, with endings {', '.join(FORMATS)}.")
     kind = formats.pop()
     # Buffered in advance, a file would be held as a whole.
-    unbuffered = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-    form = dataset.ParquetFileFormat(default_fragment_scan_options=unbuffered) if kind == "parquet" else kind
+    scan = dataset.ParquetFragmentScanOptions(pre_buffer=False, page_checksum_verification=True)
+    form = dataset.ParquetFileFormat(default_fragment_scan_options=scan) if kind == "parquet" else kind
     return dataset.dataset([str(file) for file in files], format=form, **options)
 
 

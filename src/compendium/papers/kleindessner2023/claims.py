@@ -6,9 +6,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ... import claim_rules, paths
+from ... import claim_rules
 from ...claim_rules import NOT_JUDGED, Answer, Numbers, Outcome, Rows, Source, by_parts, by_truth, rule
 from ...data import split_moments
+from ...records import paper_table
 from ...store import MissingNumbersError, full
 from . import readings, reductions
 from .protocol import KERNEL, METRICS, PRINTED
@@ -30,7 +31,7 @@ def searched(claim: str, rows: Rows, *, allowed: str = "rounding", control: str 
 
 def printed(metric: str) -> pd.Series:
     """The printed numbers of one column of the table on Adult, by method."""
-    cells = pd.read_csv(paths.data("paper", "kleindessner2023_adult_k10.csv"))
+    cells = paper_table("kleindessner2023_adult_k10")
     return cells[cells["metric"] == metric].set_index("method")["value"]
 
 

@@ -17,9 +17,9 @@ from evenspan.reconstruction import StandardPCA
 from evenspan.representation import NullItOutPCA
 from evenspan.representation.null_it_out import constrained_components, contrasts, gap_eigenspace, group_gap
 
-from ... import paths
 from ...data import Dataset, load_split, own_split, split_moments
 from ...own import fitted as own_fit
+from ...records import paper_table
 from ..kleindessner2023.protocol import CLASSIFIERS, READERS, Row, evaluate_classifier, evaluate_moments
 from .own_tables import NAMES, load_own_split
 
@@ -246,6 +246,6 @@ def quoted(dataset: str, k: int, protocol: str = "released") -> pd.DataFrame:
     """Means over ten splits from a file in the authors' repository, as ``method, metric, quoted``, if there are any.
 
     ``second`` is another protocol of the program, ``other splits`` are rows for the published splits."""
-    table = pd.read_csv(paths.data("paper", "quoted", "lee2023.csv"))
+    table = paper_table("quoted", "lee2023")
     chosen = (table["dataset"] == dataset) & (table["k"] == k) & (table["protocol"] == protocol)
     return table.loc[chosen, ["method", "metric", "quoted"]].reset_index(drop=True)

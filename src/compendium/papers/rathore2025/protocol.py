@@ -15,8 +15,8 @@ from evenspan.core.linalg import top_eigenspace
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.group_errors import errors, group_matrices, losses
 
-from ... import paths
 from ...data import group_moments
+from ...records import paper_table
 from .algorithm_1 import orthonormal_columns
 from .methods import order_columns
 
@@ -56,7 +56,7 @@ def printed(dataset: str) -> pd.DataFrame:
     """The printed numbers of a data set: one line for each k, columns ``(method, metric)``; none of another one."""
     if dataset not in TABLES:
         return pd.DataFrame(columns=pd.MultiIndex.from_product([PUBLISHED, PRINTED])).rename_axis("k")
-    frame = pd.read_csv(paths.data("paper", f"{TABLES[dataset].stem}.csv"))
+    frame = paper_table(TABLES[dataset].stem)
     return frame.pivot(index="k", columns=["method", "metric"], values="value")
 
 

@@ -8,10 +8,9 @@ import pandas as pd
 from evenspan.core.moments import GroupMoments
 from evenspan.reconstruction.min_max import solve_min_max
 
-from ... import paths
 from ...claim_rules import Source
 from ...data import entry, group_moments
-from ...records import in_order
+from ...records import in_order, paper_table
 from .protocol import HALF_DIGIT, PRINTED, PUBLISHED, TABLES, evaluate, leading, matrices, printed
 
 #: What a cell is called: sex, centring, method, start, order.
@@ -90,7 +89,7 @@ def what_is_left(rows: pd.DataFrame) -> pd.DataFrame:
 
 def printed_times() -> pd.DataFrame:
     """The printed seconds: methods by data sets, the latter by our names."""
-    frame = pd.read_csv(paths.data("paper", "rathore2025_table1_times.csv"))
+    frame = paper_table("rathore2025_table1_times")
     wide = frame.pivot(index="method", columns="dataset", values="value")
     return wide[[one.title for one in TABLES.values()]].set_axis(list(TABLES), axis=1)
 

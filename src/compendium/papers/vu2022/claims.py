@@ -9,9 +9,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ... import claim_rules, paths
+from ... import claim_rules
 from ...catalogue import experiment
 from ...claim_rules import NOT_JUDGED, NOT_SO, Answer, Claim, Outcome, Rows, Source, by_parts, by_truth, rule
+from ...records import paper_table
 from ...store import MissingNumbersError, full
 from .protocol import DATASETS, ERROR_TABLES, SEPARATION_TABLE, UNSCALED
 from .readings import CURVES, PUBLISHED, agreement, angles, compared, dominated, gaps, means, table_2
@@ -30,7 +31,7 @@ FACES, OTHERS = DATASETS[UNSCALED[0]], [name for name in DATASETS if name not in
 def printed(split: str, metric: str) -> pd.DataFrame:
     """The published numbers of one metric."""
     stem = SEPARATION_TABLE if metric == "Delta F_Lin" else dict(zip(SAMPLES, ERROR_TABLES, strict=True))[split]
-    frame = pd.read_csv(paths.data("paper", f"{stem}.csv"))
+    frame = paper_table(stem)
     wide = frame[frame["metric"] == metric].pivot(index="dataset", columns="method", values="value")
     return wide.rename(index={"Parkinson’s": "Parkinsons"})
 

@@ -2,8 +2,7 @@
 
 import pandas as pd
 
-from ... import paths
-from ...records import in_order, spread
+from ...records import in_order, paper_table, spread
 from . import protocol
 from .protocol import DATASETS
 
@@ -39,7 +38,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
 def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
     """How our means agree with the printed row given for each method, by table; ``median deviation`` is relative."""
     stems, keys = (*protocol.ERROR_TABLES, protocol.SEPARATION_TABLE), ["dataset", "metric", "protocol"]
-    printed = pd.concat(pd.read_csv(paths.data("paper", f"{stem}.csv")) for stem in stems).dropna(subset="value")
+    printed = pd.concat(map(paper_table, stems)).dropna(subset="value")
     printed["dataset"] = printed["dataset"].str.replace("’", "").map(NAMES)
     printed, found = printed.rename(columns={"split": "protocol"}), []
     for ours, theirs in methods.items():
@@ -54,7 +53,7 @@ def agreement(rows: pd.DataFrame, methods: dict[str, str]) -> pd.DataFrame:
 
 def table_2() -> pd.DataFrame:
     """The printed words of Table 2: data sets by metric."""
-    printed = pd.read_csv(paths.data("paper", "vu2022_table2_datasets.csv"), dtype=str, keep_default_na=False)
+    printed = paper_table("vu2022_table2_datasets", words=True)
     return printed.pivot(index="dataset", columns="metric", values="value")
 
 

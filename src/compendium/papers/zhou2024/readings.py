@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ... import paths
-from ...records import in_order, spread
+from ...records import in_order, paper_table, spread
 from .protocol import METRICS, NAMES
 
 PRINTED = "zhou2024_table1_single_kernel"
@@ -16,7 +15,7 @@ SEVERAL, GAMMA = "twelve kernels", "gamma "
 
 def printed() -> pd.DataFrame:
     """The printed cells as ``dataset`` (our names), ``method``, ``metric``, ``mean``, ``bold``, ``second``."""
-    frame = pd.read_csv(paths.data("paper", f"{PRINTED}.csv")).rename(columns={"value": "mean"})
+    frame = paper_table(PRINTED).rename(columns={"value": "mean"})
     frame["dataset"] = frame["dataset"].map({theirs: name for name, theirs in NAMES.items()})
     frame["bold"] = frame["bold"].astype(str).str.lower() == "true"
     frame["second"] = frame["note"].fillna("").str.startswith("second best")
