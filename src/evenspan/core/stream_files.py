@@ -140,11 +140,7 @@ def _dataset(path):
     if len(formats) != 1 or None in formats:
         found = ", ".join(sorted({file.suffix or "no ending" for file in files})) or "no such file"
         raise DataError(f"{path}: found {found}; needed are files of one format, with endings {', '.join(FORMATS)}.")
-    kind = formats.pop()
-    # Buffered in advance, a file would be held as a whole.
-    unbuffered = dataset.ParquetFragmentScanOptions(pre_buffer=False)
-    form = dataset.ParquetFileFormat(default_fragment_scan_options=unbuffered) if kind == "parquet" else kind
-    return dataset.dataset([str(file) for file in files], format=form, **options)
+    return dataset.dataset([str(file) for file in files], format=formats.pop(), **options)
 
 
 def _widest(dataset, chosen: set[str] | None):
