@@ -1,6 +1,7 @@
 """Parquet and Arrow files as streams: columns of numbers as features, other columns as groups."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import chain, count
 from pathlib import Path
@@ -24,8 +25,8 @@ ARROW = (OSError, ValueError, TypeError, NotImplementedError)
 class ParquetStream(Stream):
     """Batches of the rows of Parquet or Arrow files, in the order of the files and of the rows in them.
 
-    All schemas are compared before a row is read. However slow the work with the batches is, no more is held than one
-    group of rows of Parquet, or one Arrow file; a filtered data set is read by one thread, a few batches ahead.
+    All schemas are compared before a row is read. However slow the work with the batches is, no more is held than two
+    groups of rows of Parquet, or two Arrow files; a filtered data set is read by one thread, a few batches ahead.
 
     Parameters
     ----------
@@ -96,7 +97,17 @@ class ParquetStream(Stream):
             yield X, self._groups(record)
 
     def _records(self, columns: list[str]) -> Iterator:
-        """The record batches of a pass. Within a scan Arrow reads ahead without end: each scan is of few rows."""
+        """The record batches of a pass; while one is worked with, the next is read."""
+        with ThreadPoolExecutor(1) as reader:
+            records = self._scanned(columns)
+            coming = reader.submit(next, records, None)
+            while found := coming.result():
+                coming = reader.submit(next, records, None)
+                self.place, record = found
+                yield record
+
+    def _scanned(self, columns: list[str]) -> Iterator[tuple]:
+        """The record batches and their places. Arrow reads ahead in a scan without end: each scan is of few rows."""
         number, ahead = count(1), {"batch_readahead": 1, "fragment_readahead": 1}
         how = ahead | {"columns": columns, "batch_size": self.batch_size}
         try:
@@ -110,8 +121,7 @@ class ParquetStream(Stream):
             pieces = part.split_by_row_group() if hasattr(part, "split_by_row_group") else [part]
             with telling(file, ARROW):
                 for record in chain.from_iterable(piece.to_batches(**how) for piece in pieces):
-                    self.place = f"{file}, batch {next(number)}"
-                    yield record
+                    yield f"{file}, batch {next(number)}", record
 
     def _groups(self, records) -> np.ndarray | pd.DataFrame:
         """The sensitive columns of a table or record batch."""
