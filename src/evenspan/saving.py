@@ -17,10 +17,13 @@ from .core.inputs import warn_caller
 FORMAT = 2
 #: The frozen values that fitted estimators hold, and where they are defined.
 VALUES = {
+    "BlockSums": "representation.noisy_power",
     "Certificate": "core.answer",
     "ClusterCounts": "core.cluster_counts",
     "ColumnCode": "auditing.encode",
     "ColumnUse": "auditing.columns",
+    "Contrast": "representation.null_it_out",
+    "FairPowerMethod": "representation.noisy_power",
     "FairSubspace": "core.answer",
     "Kernel": "core.kernels",
     "WeightRule": "clustering.weight_rule",
@@ -47,8 +50,9 @@ def save(estimator, path) -> None:
 
     Guarantees
     ----------
-    What ``load`` gives transforms as the estimator does, to the last bit on the same machine. The file holds what
-    ``fit`` learnt: for kernel methods rows of the training sample, for clusterings a label for each of them.
+    What ``load`` gives transforms as the estimator does, and goes on with ``partial_fit``, to the last bit on the same
+    machine. The file holds what ``fit`` learnt: for kernel methods rows of the training sample, for clusterings a label
+    for each of them.
 
     Examples
     --------
@@ -115,7 +119,9 @@ def _described(estimator, arrays: list[np.ndarray]) -> dict:
         raise ConfigurationError(f"a {name} cannot be saved; needed is an estimator of evenspan or a Pipeline of them.")
     check_is_fitted(estimator)
     params = estimator.get_params(deep=False)
-    learnt = {key: value for key, value in vars(estimator).items() if key not in params and key[0] != "_"}
+    learnt = {
+        key: value for key, value in vars(estimator).items() if key not in params and (key[0] != "_" or key == "_power")
+    }
     described = {"class": name}
     for part, values in {"parameters": params, "learnt": learnt}.items():
         described[part] = {key: _written(value, f"{name}.{key}", arrays) for key, value in values.items()}
@@ -131,7 +137,7 @@ def _restored(content: dict, arrays: list[np.ndarray]):
         raise ValueError(f"evenspan has no estimator {content['class']!r}")
     estimator = cls(**{name: _value(node, arrays) for name, node in content["parameters"].items()})
     for name, node in content["learnt"].items():
-        if name[0] == "_" or hasattr(cls, name) or name in content["parameters"]:
+        if (name[0] == "_" and name != "_power") or hasattr(cls, name) or name in content["parameters"]:
             raise ValueError(f"{content['class']} has no learnt value {name!r}")
         setattr(estimator, name, _value(node, arrays))
     check_is_fitted(estimator)

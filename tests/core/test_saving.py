@@ -72,6 +72,21 @@ def test_what_comes_back_is_the_same_to_the_last_bit(estimator, sample, tmp_path
             assert equal(getattr(again, method)(X), getattr(model, method)(X))
 
 
+def test_blocks_go_on_from_the_file_as_if_nothing_had_happened(sample, tmp_path):
+    X, groups = sample
+    model = es.StreamingFairPCA(2, 1)
+    for phase in ("gap", "gap", "components"):
+        model.partial_fit(X, sensitive_features=groups["sex"], phase=phase)
+    es.save(model, tmp_path / "model.npz")
+    again = es.load(tmp_path / "model.npz")
+    with pytest.raises(ConfigurationError, match="fixed when the second phase begins"):
+        again.partial_fit(X, sensitive_features=groups["sex"], phase="gap")
+    for one in (model, again):
+        one.partial_fit(X[:80], sensitive_features=groups["sex"][:80], phase="components")
+    assert equal(again.components_, model.components_)
+    assert again.blocks_ == model.blocks_
+
+
 def test_pipelines(sample, tmp_path):
     X, groups = sample
     table = X.assign(job=np.where(X["age"] > 0, "clerk", "cook"))

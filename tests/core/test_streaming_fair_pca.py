@@ -167,6 +167,15 @@ def test_fit_begins_anew_after_blocks_by_hand_and_the_other_way_round():
     assert model.blocks_ == alone.blocks_
 
 
+def test_components_need_a_block_of_the_first_phase():
+    for model in (StreamingFairPCA(2, 2), fitted(n_blocks=1)):
+        before = dict(vars(model))
+        with pytest.raises(ConfigurationError, match="before any block of phase='gap'"):
+            by_hand(model, [(0, 350)], "components")
+        assert vars(model) == before
+    assert by_hand(StreamingFairPCA(2, 2, constraint="vanilla"), [(0, 350)], "components").components_.shape == (2, 8)
+
+
 def test_a_block_without_a_group_does_not_touch_the_basis():
     men, both = X[GROUPS == "man"], slice(0, 400)
     for on_missing in ("carry", "skip"):

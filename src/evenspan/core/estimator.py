@@ -1,6 +1,7 @@
 """The scikit-learn side of every linear method, written once."""
 
 from abc import abstractmethod
+from functools import wraps
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -33,14 +34,30 @@ from .inputs import (
 from .linalg import one_thread
 from .moments import GroupMoments, degrees
 from .options import COMPONENTS, Options
+from .streams import Stream
 
 
 class NotConvergedWarning(FairWarning, ConvergenceWarning):
     """An iteration was stopped by its limit; the certificate says how far the answer is from optimal."""
 
 
+def no_stream(X):
+    """X; DataError saying what to call with a stream, which brings its own groups."""
+    if isinstance(X, Stream):
+        other = (
+            "fit_moments(GroupMoments.from_batches(stream)) where there is one, or StreamingFairPCA(...).fit(stream)"
+        )
+        raise DataError(f"fit got a {type(X).__name__}; needed is a table. Call {other}.")
+    return X
+
+
 class FairEstimator(Options, BaseEstimator):
     """Base of all estimators that see groups."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if (fit := vars(cls).get("fit")) and not hasattr(cls, "partial_fit"):
+            cls.fit = wraps(fit)(lambda self, X, *args, **given: fit(self, no_stream(X), *args, **given))
 
     # Lets a Pipeline or a search route the groups without a call to set_fit_request.
     __metadata_request__fit = {"sensitive_features": True}  # noqa: RUF012

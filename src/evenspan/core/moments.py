@@ -13,7 +13,7 @@ from .errors import DataError, GroupError
 from .files import reading, replacing
 from .groups import label_text, positions, union_labels
 from .inputs import batch_names, first_few
-from .streams import FunctionStream
+from .streams import FunctionStream, telling
 
 #: Of the files that ``save`` writes; those of format 2 are the same, but always hold a scatter for each group.
 FORMAT = 3
@@ -128,9 +128,10 @@ class GroupMoments:
             if not isinstance(batch, tuple | list) or not 2 <= len(batch) <= 3:
                 raise DataError(f"batch {number} is a {type(batch).__name__}; needed is (X, groups[, weights]).")
             named = batch_names(batch[0], named)
-            sums.add(*batch)
-            sums.names = sums.names or getattr(batches, "feature_names", None)
-            sums.require_finite(batch[0])
+            with telling(getattr(batches, "place", f"batch {number}")):
+                sums.add(*batch)
+                sums.names = sums.names or getattr(batches, "feature_names", None)
+                sums.require_finite(batch[0])
         return cls(*sums.result())
 
     @classmethod

@@ -1,34 +1,42 @@
 """Parquet and Arrow files as streams: columns of numbers as features, other columns as groups."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from .errors import ConfigurationError, DataError, FeatureTypeError, GroupError
-from .groups import encode_groups
+from .groups import encode_groups, union_labels
 from .inputs import first_few, require_package
 from .options import whole
-from .streams import Stream
+from .streams import Stream, telling
 
 #: Endings of the files that are read, and how.
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".feather": "ipc", ".arrow": "ipc", ".ipc": "ipc"}
+
+#: What pyarrow raises.
+ARROW = (OSError, ValueError, TypeError, NotImplementedError)
 
 
 class ParquetStream(Stream):
     """Batches of the rows of Parquet or Arrow files, in the order of the files and of the rows in them.
 
+    All schemas are compared before a row is read. However slow the work with the batches is, no more is held than two
+    groups of rows of Parquet, or two Arrow files; a filtered data set is read by one thread, a few batches ahead.
+
     Parameters
     ----------
     path : str, Path, list of these, or pyarrow.dataset.Dataset
         A file, several files, a folder (its files in the order of their paths, those in folders such as ``year=2020``
-        with the column ``year``), or a data set of pyarrow, filtered if need be.
+        with the column ``year``), or a data set of pyarrow, filtered if need be. Integers may be floats in other files.
     sensitive_features : str or list of str
         The column of the groups, or several columns for several attributes. They are no features.
     columns : list of str, optional
-        The features, in this order; all other columns unless given.
+        The features, in this order; all other columns unless given, which must then be the same in every file.
     batch_size : int
         Most rows of a batch; a batch ends where a file or a group of rows in it ends.
 
@@ -63,7 +71,8 @@ class ParquetStream(Stream):
         if not features or {*features} & {*self.attributes}:
             raise ConfigurationError(f"features {features}, groups {self.attributes}; needed are columns for either.")
         self.feature_names, self.n_features = tuple(features), len(features)
-        self.dtype = _common_type(schema, features)
+        self.schema = _widest(self.dataset, None if columns is None else {*features, *self.attributes})
+        self.dtype = _common_type(self.schema, features)
 
     @cached_property
     def n_rows(self) -> int:
@@ -73,27 +82,53 @@ class ParquetStream(Stream):
     @cached_property
     def labels(self) -> np.ndarray:
         """Sorted labels of all groups, from a pass over the sensitive columns alone."""
-        return encode_groups(self._groups(self.dataset.to_table(columns=self.attributes)))[0]
+        found = (self._groups(record) for record in self._records(self.attributes))
+        return union_labels(*[encode_groups(groups)[0] for groups in found if len(groups)] or [encode_groups([])[0]])
 
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
-        return self._checked(self._batches())
+        return self._checked(self._batches(), placed=True)
 
     def _batches(self) -> Iterator[tuple]:
-        ahead = {"batch_readahead": 1, "fragment_readahead": 1}  # few are in memory
-        columns = [*self.feature_names, *self.attributes]
-        for record in self.dataset.to_batches(columns=columns, batch_size=self.batch_size, **ahead):
+        for record in self._records([*self.feature_names, *self.attributes]):
             X = np.empty((len(record), self.n_features), dtype=self.dtype)
             for j, name in enumerate(self.feature_names):
                 X[:, j] = record.column(name).cast(self.dtype.name, safe=False).to_numpy(zero_copy_only=False)
             yield X, self._groups(record)
 
+    def _records(self, columns: list[str]) -> Iterator:
+        """The record batches of a pass; while one is worked with, the next is read."""
+        with ThreadPoolExecutor(1) as reader:
+            records = self._scanned(columns)
+            coming = reader.submit(next, records, None)
+            while found := coming.result():
+                coming = reader.submit(next, records, None)
+                self.place, record = found
+                yield record
+
+    def _scanned(self, columns: list[str]) -> Iterator[tuple]:
+        """The record batches and their places. Arrow reads ahead in a scan without end: each scan is of few rows."""
+        number, ahead = count(1), {"batch_readahead": 1, "fragment_readahead": 1}
+        how = ahead | {"columns": columns, "batch_size": self.batch_size}
+        try:
+            parts, how["schema"] = list(self.dataset.get_fragments()), self.schema
+        except ValueError as error:  # filtered
+            if self.schema != self.dataset.schema:
+                raise DataError("a filtered data set has files of several types: give it the widest schema.") from error
+            parts, how["use_threads"] = [self.dataset], False
+        for part in parts:
+            file = getattr(part, "path", "the data set")
+            pieces = part.split_by_row_group() if hasattr(part, "split_by_row_group") else [part]
+            with telling(file, ARROW):
+                for record in chain.from_iterable(piece.to_batches(**how) for piece in pieces):
+                    yield f"{file}, batch {next(number)}", record
+
     def _groups(self, records) -> np.ndarray | pd.DataFrame:
         """The sensitive columns of a table or record batch."""
         if missing := [name for name in self.attributes if records.column(name).null_count]:
             raise GroupError(
-                f"sensitive column {missing[0]!r} has missing values. Give them a label of their own, or pass a "
-                "pyarrow.dataset.Dataset that filters them out."
+                f"{self.place}: sensitive column {missing[0]!r} has missing values. Give them a label of their own, "
+                "or pass a pyarrow.dataset.Dataset that filters them out."
             )
         groups = records.select(self.attributes).to_pandas()
         return groups[self.attributes[0]].to_numpy() if len(self.attributes) == 1 else groups
@@ -115,11 +150,28 @@ def _dataset(path):
     if len(formats) != 1 or None in formats:
         found = ", ".join(sorted({file.suffix or "no ending" for file in files})) or "no such file"
         raise DataError(f"{path}: found {found}; needed are files of one format, with endings {', '.join(FORMATS)}.")
-    kind = formats.pop()
-    # Buffered in advance, a file would be held as a whole.
-    scan = dataset.ParquetFragmentScanOptions(pre_buffer=False, page_checksum_verification=True)
-    form = dataset.ParquetFileFormat(default_fragment_scan_options=scan) if kind == "parquet" else kind
+    kind, checked = formats.pop(), dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+    form = dataset.ParquetFileFormat(default_fragment_scan_options=checked) if kind == "parquet" else kind
     return dataset.dataset([str(file) for file in files], format=form, **options)
+
+
+def _widest(dataset, chosen: set[str] | None):
+    """The schema in the widest types over all files; DataError unless these have the same (chosen) columns."""
+    pa, schema, first = require_package("pyarrow", "scale"), dataset.schema, None
+    for file in getattr(dataset, "files", []):
+        with telling(file, ARROW):
+            found = dataset.format.inspect(file, dataset.filesystem)
+            index = [name for name in (found.pandas_metadata or {}).get("index_columns", []) if isinstance(name, str)]
+            names = {*found.names} - {*index} if chosen is None else {*found.names} & chosen
+            first = first or (file, names)
+            for name in sorted(names ^ first[1]):
+                seen = f"{'a' if name in names else 'no'} column {name!r}, unlike {first[0]}"
+                raise DataError(f"{seen}. Needed are the same in every file; choose some that all have: columns=[...].")
+            own = [found.field(name) for name in schema.names if name in names]
+            if any(field.type != schema.field(field.name).type for field in own):  # dictionaries cannot be widened
+                kinds = [{f.name: getattr(f.type, "value_type", f.type) for f in part} for part in (schema, own)]
+                schema = pa.unify_schemas(list(map(pa.schema, kinds)), promote_options="permissive")
+    return schema
 
 
 def _common_type(schema, features: list[str]) -> np.dtype:

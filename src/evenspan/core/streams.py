@@ -6,6 +6,7 @@ that ``encode_groups`` takes.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +18,17 @@ from .inputs import batch_names, feature_names, in_pandas, length, require_numer
 from .options import whole
 
 
+@contextmanager
+def telling(place: str, foreign: tuple = ()):
+    """An error about a batch or file begins with its place; a foreign one becomes a ``DataError``."""
+    try:
+        yield
+    except (DataError, GroupError) as error:
+        raise type(error)(f"{place}: {error}") from error
+    except foreign as error:
+        raise DataError(f"{place}: {error}. Needed are whole files with one kind of values in a column.") from error
+
+
 class Stream(ABC):
     """Batches of rows with their groups; every ``iter``, which a subclass defines, starts a pass from the first row."""
 
@@ -24,27 +36,29 @@ class Stream(ABC):
     n_rows: int | None = None  #: Where it is known, as the next.
     n_features: int | None = None
     feature_names: tuple[str, ...] | None = None  #: Of data frames known after the first batch.
+    place: str = "no batch"  #: Which batch was the last.
     labels: np.ndarray | None = None  #: Sorted labels of all groups, where they are found without reading the features.
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple]:
         """A new pass over the batches."""
 
-    def _checked(self, raw: Iterable) -> Iterator[tuple]:
+    def _checked(self, raw: Iterable, placed: bool = False) -> Iterator[tuple]:
         """The batches of one pass as arrays with their groups; they must have the same features."""
         empty, named = True, None
         for number, item in enumerate(raw, 1):
+            place = self.place = self.place if placed else f"batch {number}"
             if not isinstance(item, tuple | list) or len(item) != 2:
-                raise DataError(f"batch {number} is a {type(item).__name__}; needed is (X, groups).")
+                raise DataError(f"{place} is a {type(item).__name__}; needed is (X, groups).")
             X, groups = item
             (n, d, rows), names = row_blocks(X), feature_names(X)
             if d == 0 or d != (self.n_features or d):
-                raise DataError(f"batch {number} has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
+                raise DataError(f"{place} has {d} features; needed are {self.n_features or 'a minimum of 1'}.")
             if names and names != (self.feature_names or names):
-                raise DataError(f"batch {number} has columns {names[:5]}, those before it {self.feature_names[:5]}.")
+                raise DataError(f"{place} has columns {names[:5]}, those before it {self.feature_names[:5]}.")
             named = batch_names(X, named)
             if (labelled := length(groups)) is not None and labelled != n:
-                raise GroupError(f"batch {number} has {labelled} group labels for {n} rows. Yield one for each row.")
+                raise GroupError(f"{place} has {labelled} group labels for {n} rows. Yield one for each row.")
             if self.n_features is None:
                 self.n_features, self.feature_names = d, names
             if n:

@@ -53,7 +53,7 @@ class Operand:
     squares: bool = False  # whether the sum of squares is wanted
 
 
-def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> BlockSums:
+def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand, names=None) -> BlockSums:
     """The sums of one batch X (q, d) with group codes (q,): two products with X, and nothing else larger than d x w."""
     # The rows are never shifted: the inner product is, (X - o)'W = XW - o'W; the outer one is corrected by rank one.
     W, origin = operand.W, operand.origin
@@ -69,7 +69,7 @@ def batch_sums(X: np.ndarray, codes: np.ndarray, G: int, operand: Operand) -> Bl
             row -= total * origin
     sums = products[-G:].astype(np.float64)
     if not np.isfinite(sums).all():  # one bad entry spoils the sum of its column
-        refuse_entries(X, None)
+        refuse_entries(X, names)
     squares, step = 0.0, max(BLOCK_ENTRIES // X.shape[1], 1)  # a few rows at a time: no copy is large
     for part in (X[start : start + step] - origin for start in range(0, len(X) if operand.squares else 0, step)):
         squares += float(np.einsum("qd,qd->q", part, part).sum(axis=0, dtype=np.float64))

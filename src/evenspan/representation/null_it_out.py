@@ -1,7 +1,6 @@
 """Null-it-out fair PCA (Lee et al. 2023), solved exactly: PCA without the directions that tell the groups apart."""
 
-from dataclasses import KW_ONLY, replace
-from typing import NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -19,7 +18,8 @@ from .constraints import best_inside, require_groups
 CONSTRAINT = one_of("all", "covariance", "mean", "vanilla")
 
 
-class Contrast(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Contrast:
     """One comparison of the rows inside with the rows outside, each a set of groups given as booleans (G,)."""
 
     name: str

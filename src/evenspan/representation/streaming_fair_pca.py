@@ -27,7 +27,7 @@ from ..core.options import (
     parameterised,
     whole,
 )
-from ..core.streams import ArrayStream, Stream, as_stream
+from ..core.streams import ArrayStream, Stream, as_stream, telling
 from .noisy_power import PHASES, BlockSums, FairPowerMethod, Operand, batch_sums
 from .null_it_out import CONSTRAINT, contrasts, removable
 
@@ -71,7 +71,8 @@ class BlockReader:
             X, codes = batch
             take = int(min(wanted, len(X)))
             self._rest = (X[take:], codes[take:]) if take < len(X) else None
-            part = batch_sums(X[:take], codes[:take], G, operand)
+            with telling(self.stream.place):
+                part = batch_sums(X[:take], codes[:take], G, operand, self.stream.feature_names)
             total = part if total is None else total.__iadd__(part)
             wanted -= take
         return total
@@ -79,11 +80,12 @@ class BlockReader:
     def _next(self) -> tuple[np.ndarray, np.ndarray] | None:
         if self._rest is None and (found := next(self._batches, None)) is not None:
             X, groups = found
-            labels, codes = encode_groups(groups, len(X))
+            with telling(self.stream.place):
+                labels, codes = encode_groups(groups, len(X))
             if new := [label_text(label) for label in labels if label.item() not in self.labels.tolist()]:
                 raise GroupError(
-                    f"group {new[0]!r} appears for the first time, after the comparisons were set up for "
-                    f"{', '.join(map(label_text, self.labels))}. Name all groups at the start: groups=[...]."
+                    f"{self.stream.place}: group {new[0]!r} appears for the first time, after the comparisons were set "
+                    f"up for {', '.join(map(label_text, self.labels))}. Name all groups at the start: groups=[...]."
                 )
             self._rest = X, positions(labels, self.labels)[codes]
         return self._rest
@@ -267,7 +269,8 @@ class StreamingFairPCA(SubspaceEstimator):
 
         Call it with ``phase="gap"`` for all blocks of phase 1, then with ``phase="components"``, each step of which
         improves the answer. All labels must be known at the first call: they are ``groups``, or those in that block.
-        After ``fit`` the first call begins anew. ``joblib.dump`` between two calls keeps all that is needed to go on.
+        After ``fit`` the first call begins anew. ``joblib.dump`` between two calls keeps all that is needed to go on;
+        so does ``save`` once there are components.
 
         Parameters
         ----------
@@ -280,7 +283,12 @@ class StreamingFairPCA(SubspaceEstimator):
         -------
         self
         """
-        first = not hasattr(self, "_power")
+        one_of(*PHASES).require("phase", phase)
+        first = not (hasattr(self, "_power") and self._power.history)
+        if first and phase == "components" and self.constraint != "vanilla":
+            raise ConfigurationError(
+                "phase='components' before any block of phase='gap', which learns what is removed: give those first."
+            )
         if first:
             for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
                 delattr(self, name)  # what fit learnt is of other rows
@@ -288,7 +296,6 @@ class StreamingFairPCA(SubspaceEstimator):
         batches = ArrayStream(self._table(X, reset=first), sensitive_features)
         reader = BlockReader(batches, self.groups if first else self._power.labels)
         self._power = power = self._begin(reader) if first else self._power
-        one_of(*PHASES).require("phase", phase)
         if phase == "gap" and power.phase == "components":
             raise ConfigurationError(
                 "phase='gap' after phase='components': what is removed is fixed when the second phase begins. Fit a "
