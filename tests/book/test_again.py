@@ -101,6 +101,11 @@ def built(target, monkeypatch, ended=False) -> dict[str, str]:
 
 def test_a_change_gives_the_same_pages_as_a_build_from_nothing(book, tmp_path, monkeypatch):
     built(book / "_build", monkeypatch)
+    (book / "book" / "third.md").write_text(PAGES["third"].replace("y = 2", "y = 3"))
+    other = book / "_build" / "html" / "first.html"
+    before = other.stat().st_mtime_ns
+    assert "y = 3" in built(book / "_build", monkeypatch)["third.html"]
+    assert other.stat().st_mtime_ns == before  # which says nothing of the equation
     wrong = {}
     for what, (name, old, new) in CHANGES.items():
         text = (book / name).read_text()
@@ -130,7 +135,7 @@ def test_another_title_in_the_whole_book(tmp_path, monkeypatch, absent):
     paths.root.cache_clear()
     try:
         built(tmp_path / "again", monkeypatch)
-        page = tmp_path / "book" / "yours" / "faq.md"
+        page = tmp_path / "book" / "yours" / "bring-your-method.md"  # no cell of it runs
         page.write_text(re.sub("^# .*", "# Yak questions", page.read_text(), count=1, flags=re.MULTILINE))
         again, anew = built(tmp_path / "again", monkeypatch), built(tmp_path / "anew", monkeypatch)
     finally:
