@@ -232,7 +232,7 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
     with pa.input_stream(str(path)) as file:  # which unpacks by the ending
         while block := file.read(2**24):
             data += block
-            _require_room(path, len(data), TEXT_BYTES, " unpacked so far")
+            _require_room(path, len(data), TEXT_BYTES - 1, " unpacked so far")  # beside those that are read
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
     if b"\0" in data[:_HEAD]:
