@@ -134,6 +134,20 @@ def _work(work: Callable[[Any], object], name: Any, there: Connection) -> None:
         there.send(Failed(f"{type(error).__name__}: {error}"))
 
 
+def end_at_interrupt() -> None:
+    """From now on Ctrl-C ends this process with one line, and its forks without."""
+    here = os.getpid()
+
+    def end(*_) -> None:
+        if os.getpid() == here:
+            for child in multiprocessing.active_children():
+                child.kill()
+            os.write(2, b"Interrupted. What is finished is kept; the same command continues.\n")
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, end)
+
+
 @contextlib.contextmanager
 def exclusive_lock(what: str) -> Iterator[None]:
     """Inside, only this process of the checkout does what is named; another one says that it waits, and waits."""

@@ -2,6 +2,7 @@
 
 import gzip
 import re
+import zipfile
 
 import numpy as np
 import openpyxl
@@ -303,3 +304,27 @@ def test_totals_below_the_rows_are_asked_about_and_empty_rows_left_out(tmp_path)
     table = open_table(tmp_path / "t.csv")
     assert table.frame["age"].tolist() == [30, 40, 50, 120]
     assert "empty rows at the end" in table.notes[-1]
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "xlsx"])
+def test_memory_is_asked_for_as_a_file_is_unpacked(tmp_path, monkeypatch, ending):
+    """A small file may hold a large table: what it holds is counted before it is all read."""
+    path = tmp_path / f"t.{ending}"
+    rows = "a,b\n" + "1,2\n" * 2_000_000
+    if ending == "xlsx":
+        openpyxl.Workbook().save(path)
+        with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as book:
+            book.writestr("xl/comments1.xml", " " * 2**24)
+    else:
+        path.write_bytes(gzip.compress(rows.encode()))
+    monkeypatch.setattr("evenspan.core.inputs.free_memory", lambda: 2**22)
+    monkeypatch.setattr("evenspan.auditing.read.TEXT_BYTES", 10)
+    with pytest.raises(LimitError, match=r"t\.\S+ \([0-9,]+ bytes.* would need .*GroupMoments\.from_batches"):
+        read_sample(path, sensitive="a")
+
+
+def test_a_table_for_which_a_process_gets_no_memory_is_not_called_damaged(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    monkeypatch.setattr("evenspan.auditing.read._layout", lambda *given: bytearray(2**62))
+    with pytest.raises(LimitError, match=r"^t\.csv needs more memory than this process can get"):
+        open_table(tmp_path / "t.csv")

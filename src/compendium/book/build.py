@@ -2,7 +2,7 @@
 
 Pages that somebody wrote are copied from ``book/``; chapters and experiments come executed from ``_build/executed``;
 data cards and the ledger are generated; sources and results are copied beside them so that pages can link to them.
-Jupyter Book's own command writes with one process. A build that had a warning leaves no page behind that could be kept.
+Jupyter Book's own command writes with one process. After a build that had a warning or was ended all is made anew.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import nbformat
 from jupyter_book.sphinx import build_sphinx
 
 from compendium import data as datasets
-from compendium import paths, records
+from compendium import paths, records, workers
 from compendium.catalogue import catalogue
 from compendium.ledger import page as ledger_page
 from compendium.ledger import score, state
@@ -40,7 +40,10 @@ known to be wrong with it and what may not be concluded from it.
 def build(jobs: int) -> bool:
     """Write the book into ``_build/html``; whether it is without warnings."""
     root, html, doctrees = paths.root(), paths.build("html"), paths.build(".doctrees")
-    if stage():
+    finished = doctrees / "finished"
+    whole = finished.is_file()
+    finished.unlink(missing_ok=True)
+    if stage() or not whole:
         shutil.rmtree(doctrees, ignore_errors=True)
         shutil.rmtree(html, ignore_errors=True)
     failed = build_sphinx(
@@ -55,8 +58,8 @@ def build(jobs: int) -> bool:
         quiet=True,
         jobs=jobs,
     )
-    if failed:
-        shutil.rmtree(doctrees, ignore_errors=True)
+    if not failed:
+        finished.touch()
     return not failed
 
 
@@ -136,11 +139,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m compendium.book.build", description=main.__doc__)
     parser.add_argument("--jobs", type=int, default=1)
     jobs = parser.parse_args().jobs
+    workers.end_at_interrupt()
     os.environ[records.ONCE] = str(paths.build("once"))
     gc.set_threshold(100_000, 50, 100)  # trees of nodes, read and dropped whole: a fifth of the time went into looking
     try:
-        if not build(jobs):
-            return 1
+        with workers.exclusive_lock("make book"):
+            if not build(jobs):
+                return 1
     except FairError as error:
         print(error, file=sys.stderr)
         return 1

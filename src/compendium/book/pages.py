@@ -256,6 +256,7 @@ def main() -> int:
         if given.source:
             page(given.source, given.target, given.parameters)
             return 0
+        workers.end_at_interrupt()
         for name in (*LIBRARIES, *SHARED):
             importlib.import_module(name)
         with workers.exclusive_lock("make book"):

@@ -6,6 +6,7 @@ refused. What the server and its kernels write is below one temporary folder, wh
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import secrets
@@ -31,6 +32,8 @@ from evenspan.core.errors import ConfigurationError, FairError
 
 from . import kernel, pages, tables
 
+#: How the name of the folder of a server begins.
+PREFIX = "evenspan-live-"
 #: Kernels that wait for a page.
 READY = 2
 #: Seconds after which another one is made ready; until then the machine is the page's.
@@ -199,7 +202,12 @@ def serve(port: int, ip: str = LOOPBACK) -> None:
     """Serve the book until Ctrl-C."""
     if not paths.build("html", "index.html").is_file():
         raise ConfigurationError("There is no book yet: run 'make book' first, then 'make live'.")
-    with tempfile.TemporaryDirectory(prefix="evenspan-live-") as name:
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/tables"):
+        with contextlib.suppress(OSError):  # it is another server's, which lives
+            fcntl.flock(os.open(left.parent, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(left.parent)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name:
+        fcntl.flock(os.open(name, os.O_RDONLY), fcntl.LOCK_EX)  # until this process ends, however it does
         folder = Path(name)
         jupyter = {f"JUPYTER_{kind}_DIR": str(folder / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
         os.environ |= {"TMPDIR": name, "JUPYTER_NO_CONFIG": "1", **jupyter}

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 
-from ..core.errors import ConfigurationError, DataError, FairError
+from ..core.errors import ConfigurationError, DataError, FairError, LimitError
 from ..core.inputs import first_few, read_parquet, require_memory
 from ..core.options import flag, none, one_of, whole
 from .columns import EXACT, MARKS, MAX_CATEGORIES, MISSING_CODES, cleared, coded, no_such_column, read_numbers, readings
@@ -27,7 +28,7 @@ PACKED = (".gz", ".bz2", ".zst")
 EXCEL_FILES = (".xlsx", ".xlsm")
 _ARROW = dict.fromkeys((".feather", ".arrow", ".ipc"), pd.read_feather)
 TYPED_FILES = {".parquet": read_parquet, ".pq": read_parquet} | _ARROW
-#: Bytes of memory for each byte of a file with types, and of a text file.
+#: Bytes of memory for each byte of a file with types, and of text, also of a workbook as it is unpacked.
 TYPED_BYTES, TEXT_BYTES = 10, 6
 #: Texts that stand for a missing value; the last are errors of a spreadsheet.
 _GAPS = "? NA N/A n/a NaN nan -nan NAN None null NULL <NA> \\N #N/A #NA #DIV/0! #VALUE! #REF! #NAME? #NUM! #NULL!"
@@ -41,6 +42,7 @@ _NO_VALUE = re.compile(
 )
 #: Bytes at the head of a text file by which it is found out how it is written.
 _HEAD = 2**18
+_SMALLER = "Audit rows drawn at random; evenspan.GroupMoments.from_batches sums moments of all rows, batch by batch."
 
 
 class Table(NamedTuple):
@@ -134,9 +136,7 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
     kind = endings[-2] if endings[-1] in PACKED else endings[-1]
     files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
     size = sum(file.stat().st_size for file in files)
-    needed = (TEXT_BYTES if kind in TEXT_FILES else TYPED_BYTES) * size
-    remedy = "Audit rows drawn at random; evenspan.GroupMoments.from_batches sums moments of all rows, batch by batch."
-    require_memory(needed, f"{path.name} ({size:,} bytes)", remedy)
+    _require_room(path, size, TEXT_BYTES if kind in TEXT_FILES else TYPED_BYTES)
     try:
         if path.is_dir() or kind in TYPED_FILES:
             frame = TYPED_FILES.get(kind, read_parquet)(path)
@@ -152,6 +152,8 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
             return _text_file(path, decimal, thousands, skip_rows, header, notes)
     except FairError:
         raise
+    except MemoryError as error:
+        raise LimitError(f"{path.name} needs more memory than this process can get. {_SMALLER}") from error
     except ImportError as error:
         raise ConfigurationError(f"reading {path.name} needs more: pip install 'evenspan[audit]' ({error}).") from error
     except Exception as error:  # damaged bytes make openpyxl, zipfile and pyarrow raise almost anything
@@ -165,8 +167,14 @@ def _from_path(path: Path, sheet: str, decimal, thousands, skip_rows, header, no
     )
 
 
+def _require_room(path: Path, size: int, each: int, how: str = "") -> None:
+    require_memory(each * size, f"{path.name} ({size:,} bytes{how})", _SMALLER)
+
+
 def _workbook(path: Path, sheet: str, skip_rows: int, header: bool | None, notes, doubts) -> pd.DataFrame:
     """One sheet of a workbook."""
+    with ZipFile(path) as packed:  # nothing reads more of a file in it than is stated there
+        _require_room(path, sum(file.file_size for file in packed.infolist()), TEXT_BYTES, " unpacked")
     with pd.ExcelFile(path, engine="openpyxl") as book:
         sheets = book.sheet_names
         if sheet and sheet not in sheets:
@@ -220,8 +228,11 @@ def _text_file(path: Path, decimal, thousands, skip_rows, header, notes: list[st
     import pyarrow as pa
     from pyarrow import csv as arrow
 
+    data = bytearray()
     with pa.input_stream(str(path)) as file:  # which unpacks by the ending
-        data = file.read()
+        while block := file.read(2**24):
+            data += block
+            _require_room(path, len(data), TEXT_BYTES - 1, " unpacked so far")  # beside those that are read
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16").encode()
     if b"\0" in data[:_HEAD]:
