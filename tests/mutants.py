@@ -123,7 +123,7 @@ evenspan/representation/leace.py
     G = G[back]  =>  G = G
 evenspan/representation/mmd_fair_pca.py
     slopes = (sums[:, :k] - sums[:, k:] * E)  =>  slopes = (sums[:, :k] + sums[:, k:] * E)
-    converged = move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.max_mmd2  =>  converged = move <= SMALLEST_MOVE
+    move <= SMALLEST_MOVE and accuracy <= FINE and mmd2 <= self.max_mmd2  =>  move <= SMALLEST_MOVE
 evenspan/representation/fair_kernel_pca.py
     return vectors[:, kept] / np.sqrt(values[kept])  =>  return vectors[:, kept] / values[kept]
     A = (s * Q - Z @ (W.T @ (s * Q))) / np.sqrt(values)  =>  A = s * Q / np.sqrt(values)
