@@ -1,9 +1,9 @@
-# make book | test | reproduce | full | verify | serve | live | client | release | lint | lock | bench | rivals | clean | distclean      (README.md says what each does)
+# make book | test | reproduce | full | verify | serve | live | client | release | lint | lock | robustness | bench | rivals | clean | distclean      (README.md says what each does)
 # Needs Python 3.11 or newer with venv, and make. Another interpreter: make book PYTHON=python3.12
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book test reproduce full verify serve live client release lint lock bench rivals clean distclean
+.PHONY: help env book test reproduce full verify serve live client release lint lock robustness bench rivals clean distclean
 
 PYTHON ?=
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -100,6 +100,10 @@ lock: env
 	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o requirements.lock
 	$(BIN)/uv pip compile benchmarks/rivals/requirements.in --universal --generate-hashes \
 	  --no-emit-index-url --python-version 3.11 --quiet --custom-compile-command "make lock" -o benchmarks/rivals/requirements.lock
+
+# Full disks, kills, damaged files, and ten million rows: stored for the page of the reference. Up to ten minutes.
+robustness: env
+	$(THREADS) $(BIN)/python benchmarks/robustness.py
 
 bench: env
 	$(BIN)/python benchmarks/run.py

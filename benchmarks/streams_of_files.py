@@ -8,6 +8,7 @@ number of files. The files are made below ``_build/streams``, and kept.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 import time
@@ -66,6 +67,37 @@ def incremental(paths: list[Path]) -> None:
         model.partial_fit(X)
 
 
+NAMES = {"bare": "pyarrow alone", "moments": "moments", "incremental": "IncrementalPCA"}
+
+
+def measured(rows: int, features: int = 40, files: int = 50, rounds: int = 3, nap: float = 0.05) -> dict:
+    """Rows a second and ratios of times for each work, and the peak MB of slow processes by number of files."""
+    paths = made(rows, features, files)
+    rows = sum(parquet.read_metadata(path).num_rows for path in paths)
+    times: dict[str, list[float]] = {work.__name__: [] for work in (bare, moments, incremental)}
+    for _ in range(rounds):
+        for work in (bare, moments, incremental):
+            start = time.perf_counter()
+            work(paths)
+            times[work.__name__].append(time.perf_counter() - start)
+    ratios = {key: np.array(took) / times["moments"] for key, took in times.items()}
+    speed = {
+        name: {
+            "rows a second": round(rows / float(np.median(times[key]))),
+            "time / moments": float(np.median(ratios[key])),
+            "min": float(ratios[key].min()),
+            "max": float(ratios[key].max()),
+        }
+        for key, name in NAMES.items()
+    }
+    peaks = {}
+    for number in (5, 10, 20):
+        command = [sys.executable, "-c", SLOW, str(nap), *map(str, paths[:number])]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+        peaks[number] = round(int(run.stdout) / 1024)
+    return {"rows": rows, "features": features, "files": len(paths), "nap": nap, "speed": speed, "peak MB": peaks}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
@@ -73,26 +105,7 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--nap", type=float, default=0.05, help="seconds that the slow consumer sleeps after a batch")
-    given = parser.parse_args()
-    paths = made(given.rows, given.features, given.files)
-    rows = sum(parquet.read_metadata(path).num_rows for path in paths)
-    times: dict[str, list[float]] = {work.__name__: [] for work in (bare, moments, incremental)}
-    for _ in range(given.rounds):
-        for work in (bare, moments, incremental):
-            start = time.perf_counter()
-            work(paths)
-            times[work.__name__].append(time.perf_counter() - start)
-    print(f"{rows:,} rows of {given.features} features in {len(paths)} files\n")
-    print(f"{'':<16}{'rows a second':>16}{'time / moments':>16}{'min':>8}{'max':>8}")
-    names = {"bare": "pyarrow alone", "moments": "moments", "incremental": "IncrementalPCA"}
-    for key, name in names.items():
-        r = np.array(times[key]) / times["moments"]
-        print(f"{name:<16}{rows / np.median(times[key]):>16,.0f}{np.median(r):>16.2f}{r.min():>8.2f}{r.max():>8.2f}")
-    print(f"\n{'files':>5}{'peak MB':>10}   of a process that sleeps {given.nap:g} s after each batch")
-    for files in (5, 10, 20):
-        command = [sys.executable, "-c", SLOW, str(given.nap), *map(str, paths[:files])]
-        run = subprocess.run(command, capture_output=True, text=True, check=True)
-        print(f"{files:>5}{int(run.stdout) / 1024:>10,.0f}", flush=True)
+    print(json.dumps(measured(**vars(parser.parse_args())), indent=2))
 
 
 if __name__ == "__main__":
